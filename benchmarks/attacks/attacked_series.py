@@ -23,7 +23,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from tclose.model.array_types import Float64, Int64
+from tclose.model.array_types import Float64, Int64, Integers
 from tclose.passes.series.held.held_records import choose_held
 from tclose.passes.series.kept_records import LinkedTable, keep_records
 from tclose.passes.series.series_cells import ABSENT_CLASS, KnownRelease, find_cells, measure_cells
@@ -95,7 +95,7 @@ def cut_classes(values: Int64, quasi: Float64, size: int) -> Int64:
     return labels
 
 
-def make_release(panel: Panel, persons: Int64, labels: Int64) -> KnownRelease:
+def make_release(panel: Panel, persons: Integers, labels: Int64) -> KnownRelease:
     """A release of persons in classes, over the persons of all."""
     classes = np.full(panel.values.size, ABSENT_CLASS, dtype=np.int64)
     classes[persons] = labels
@@ -112,9 +112,9 @@ class DrawnTable(LinkedTable):
 
     panel: Panel
 
-    def as_release(self, persons: Int64, chosen: Bools) -> KnownRelease:
+    def as_release(self, chosen: Bools) -> KnownRelease:
         """The chosen records as a release of one class."""
-        rows = persons[chosen]
+        rows = self.persons[chosen]
         return make_release(self.panel, rows, np.zeros(rows.size, dtype=np.int64))
 
 
@@ -128,8 +128,8 @@ def hold_series(panel: Panel) -> list[KnownRelease]:
         if panel.departures == HOLD and window:
             persons = np.concatenate([persons, find_held(panel, window, cells, persons)])
         if window:
-            table = DrawnTable(np.empty((0, 2), dtype=np.uint64), (), [], (), panel)
-            kept = keep_records(table, window, cells, persons, panel.k, departures=panel.departures)
+            table = DrawnTable(persons, (), [], (), panel)
+            kept = keep_records(table, window, cells, panel.k, departures=panel.departures)
             if (~kept).mean() > MOST_LEFT_OUT[panel.departures]:
                 break
             persons = persons[kept]
@@ -179,7 +179,8 @@ def release_alone(panel: Panel, month: int) -> KnownRelease:
     while True:
         labels = cut_classes(panel.values[persons], panel.quasi[month][persons], size)
         release = make_release(panel, persons, labels)
-        if not measure_cells(release.classes, [release]).fail(panel.k).any():
+        classes = release.classes.astype(np.int64)
+        if not measure_cells(classes, [release]).fail(panel.k).any():
             return release
         size += 1
 
@@ -189,14 +190,14 @@ def publish_rows(panel: Panel, release: KnownRelease) -> Int64:
     return np.vstack([release.classes[release.rows], panel.values[release.rows]])
 
 
-def count_candidates(known: Sequence[Int64], published: Sequence[Int64]) -> Int64:
+def count_candidates(known: Sequence[Integers], published: Sequence[Int64]) -> Int64:
     """The values that each person can have, by the classes that they were in: int64 (persons,).
 
     Nothing of how tclose finds cells is used.
 
     Parameters
     ----------
-    known : int64 (persons,): the class of everybody in each release, -1 of the absent
+    known : (persons,): the class of everybody in each release, -1 of the absent
     published : int64 (2, n): rows of each release, class and value
     """
     n_values = max(int(rows[1].max(initial=-1)) for rows in published) + 1

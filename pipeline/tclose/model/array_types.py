@@ -4,4 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Int64 = NDArray[np.int64]
+Int32 = NDArray[np.int32]
+Integers = Int32 | Int64  # of large tables, or of any
 Float64 = NDArray[np.float64]

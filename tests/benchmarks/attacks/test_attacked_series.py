@@ -63,7 +63,7 @@ def test_nobody_is_found_in_ten_thousand_series(record_property: Record) -> None
 def test_without_the_verdict_persons_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or the test proves nothing: releases that forget who was together are broken."""
     monkeypatch.setattr(
-        attacked_series, "keep_records", lambda table, window, cells, persons, k, **_: persons >= 0
+        attacked_series, "keep_records", lambda table, window, cells, k, **_: table.persons >= 0
     )
     monkeypatch.setattr(
         attacked_series,

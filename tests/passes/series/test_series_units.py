@@ -30,9 +30,7 @@ def test_large_unit_is_in_one_region() -> None:
 
 
 @pytest.mark.parametrize(("n_new", "n_regions"), [(0, 0), (9, 0), (10, 1), (40, 4)])
-def test_newcomers_are_regions_of_their_own_where_they_are_many(
-    n_new: int, n_regions: int
-) -> None:
+def test_newcomers_are_regions_of_their_own_where_they_are_many(n_new: int, n_regions: int) -> None:
     units = np.append(np.zeros(30, np.int64), np.full(n_new, -1))
     assert cut_units(units, 10).n_new == n_regions
 

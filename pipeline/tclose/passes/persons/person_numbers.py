@@ -62,7 +62,7 @@ def number_task(
     pieces = []
     for partition in range(item.n_partitions):
         rows = workspace.file(PERSON_HASHES, partition).read()
-        ends = _cut_hashes(item.n_ranges)[item.index : item.index + 2]
+        ends = cut_hashes(item.n_ranges)[item.index : item.index + 2]
         start = np.searchsorted(rows[0], ends[0])
         stop = np.searchsorted(rows[0], ends[1]) if len(ends) == 2 else rows.shape[1]
         pieces.append(rows[:, start:stop])
@@ -72,7 +72,7 @@ def number_task(
     return counts.size, int(counts.max(initial=0)), int(np.count_nonzero(counts > 1))
 
 
-def _cut_hashes(n_ranges: int) -> UInt64:
+def cut_hashes(n_ranges: int) -> UInt64:
     """First word of the first hash of each range."""
     return np.array([(i << 64) // n_ranges for i in range(n_ranges)], dtype=np.uint64)
 
@@ -124,19 +124,25 @@ def find_persons(
     """
     numbers, n_records = np.empty((2, len(hashes)), dtype=np.int64)
     order = sort_words(hashes[:, 0], hashes[:, 1])  # each search goes on near the last one
-    ends = np.searchsorted(hashes[order, 0], _cut_hashes(len(counts.of_ranges)))
+    ends = np.searchsorted(hashes[order, 0], cut_hashes(len(counts.of_ranges)))
     stops = [*ends[1:], order.size]
     for index, first in enumerate(counts.firsts.tolist()):
         chosen = order[ends[index] : stops[index]]
         table = workspace.file(NUMBERED, index).read()
-        at = _search_hashes(table, hashes[chosen])
+        at = search_hashes(table, hashes[chosen])
         numbers[chosen] = first + at
         n_records[chosen] = table[2][at].astype(np.int64)
     return RecordPersons(numbers[places], n_records[places])
 
 
-def _search_hashes(table: UInt64, hashes: UInt64) -> Int64:
-    """Places of hashes (n, 2) in a table (3, persons)."""
+def search_hashes(table: UInt64, hashes: UInt64) -> Int64:
+    """Places of hashes (n, 2) in a table (2 or 3, persons) of ascending ones.
+
+    Raises
+    ------
+    DataError
+        One is not in it.
+    """
     if not len(hashes):
         return np.empty(0, dtype=np.int64)
     if not table.shape[1]:

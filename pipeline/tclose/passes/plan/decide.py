@@ -26,7 +26,19 @@ from tclose.passes.plan.plan_files import BUCKETED_VALUES, load_distributions
 from tclose.passes.plan.planner import make_plan
 from tclose.passes.series.kept_centres import keep_centres
 from tclose.passes.series.link_persons import SERIES, SeriesLink, limits_made_for
-from tclose.passes.series.series_units import EARLIER, UNITS, join_regions, write_units
+from tclose.passes.series.person_ranks import (
+    RANKED_HASHES,
+    REGISTERED,
+    REGISTERED_ROWS,
+    WINDOW_RANKS,
+)
+from tclose.passes.series.series_units import (
+    EARLIER,
+    OWN_RANKS,
+    UNITS,
+    join_regions,
+    write_units,
+)
 from tclose.passes.summarise.distributions import distribute
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, InputSummary
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
@@ -131,6 +143,10 @@ DECIDE = Pass(
         SAMPLE,
         PERSON_HASHES,
         PERSON_KEY,
+        REGISTERED,
+        REGISTERED_ROWS,
+        WINDOW_RANKS,
+        RANKED_HASHES,
     ),
     writes=(
         PLAN,
@@ -142,6 +158,7 @@ DECIDE = Pass(
         PERSON_SKETCHES,
         UNITS,
         EARLIER,
+        OWN_RANKS,
     ),
     tasks=(DISTRIBUTE_TASK, NUMBER_TASK, GROW_TASK),
     own=(DRAFT_PLAN,),

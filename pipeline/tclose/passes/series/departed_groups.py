@@ -10,17 +10,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tclose.model.array_types import Int64
+from tclose.model.array_types import Int64, Integers
 from tclose.passes.series.series_cells import ABSENT_CLASS, KnownRelease
 
 
-def connect_classes(first: Int64, second: Int64) -> Int64:
+def connect_classes(first: Integers, second: Integers) -> Int64:
     """The connected set of each class of a first kind, by the records that are in both kinds.
 
     Parameters
     ----------
-    first : int64 (n,): of each record, from 0
-    second : int64 (n,): of each record, from 0
+    first, second : (n,) each, int32 or int64: of each record, from 0
 
     Returns
     -------
@@ -28,7 +27,7 @@ def connect_classes(first: Int64, second: Int64) -> Int64:
     """
     of_first = np.arange(int(first.max(initial=-1)) + 1)
     n_second = int(second.max(initial=-1)) + 1
-    links = np.divmod(np.unique(first * n_second + second), n_second)
+    links = np.divmod(np.unique(first.astype(np.int64) * n_second + second), n_second)
     of_second = np.empty(n_second, dtype=np.int64)
     while True:
         of_second[:] = of_first.size
@@ -57,7 +56,8 @@ def count_torn(earlier: KnownRelease, newest: KnownRelease) -> int:
     """Count the classes of an earlier release with persons in several classes of the newest."""
     stays = (earlier.classes != ABSENT_CLASS) & (newest.classes != ABSENT_CLASS)
     n_newest = int(newest.classes.max(initial=0)) + 1
-    links = np.unique(earlier.classes[stays] * n_newest + newest.classes[stays])
+    of_earlier = earlier.classes[stays].astype(np.int64)
+    links = np.unique(of_earlier * n_newest + newest.classes[stays])
     return int((np.bincount(links // n_newest) > 1).sum())
 
 

@@ -14,6 +14,7 @@ that holds; if not, all of it is left out, which is one, as it was in the releas
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -22,11 +23,16 @@ import pyarrow.compute as pc
 from tclose.data.keys import one_zero
 from tclose.data.value_counts import confidential_keys
 from tclose.errors import PolicyError
-from tclose.model.array_types import Float64, Int64
+from tclose.model.array_types import Float64, Int32, Int64, Integers
 from tclose.model.attributes import Column
 from tclose.model.column_terms import Kind
 from tclose.model.distribution import Distribution
-from tclose.passes.series.series_cells import Bools, KnownRelease, measure_cells, number_hashes
+from tclose.passes.series.series_cells import (
+    Bools,
+    KnownRelease,
+    measure_cells,
+    number_densely,
+)
 from tclose.passes.series.series_verdict import DROP, HOLD
 from tclose.privacy.t_closeness import class_distances, with_metric
 from tclose.releases.series.register_file import tabulate
@@ -35,17 +41,57 @@ MOST_THINNED = 200  # persons of a unit of which some are left out, and not all
 
 
 @dataclass(frozen=True, eq=False)
-class LinkedTable:
-    """The complete records of a table: their persons, and what they are held to."""
+class NumberedValues:
+    """A confidential column: each value's position among all, int32 (n,), in their order.
 
-    hashes: np.ndarray
+    ``n_kinds``: values that are told apart; ``texts``: of nominal ones.
+    """
+
+    codes: Int32
+    n_kinds: int
+    texts: list[str]
+
+    @classmethod
+    def of(cls, values: pa.Array, column: Column) -> "NumberedValues":
+        """The values of a column, which are compared once each."""
+        listed = values.dictionary_encode()
+        table = pa.table({column.name: pa.chunked_array([listed.dictionary])})
+        kinds, places = np.unique(confidential_keys(table, column), return_inverse=True)
+        texts: list[str] = []
+        if column.kind is Kind.NOMINAL:
+            texts = [str(one) for one in sorted(pc.unique(one_zero(listed.dictionary)).to_pylist())]
+        of_records = listed.indices.to_numpy(zero_copy_only=False)
+        return cls(places.reshape(-1).astype(np.int32)[of_records], kinds.size, texts)
+
+    def tabulate(self, chosen: Bools, column: Column) -> tuple[Distribution, Int32]:
+        """The distribution of chosen records, and the position in it of each one's value."""
+        codes = self.codes[chosen]
+        is_there = np.bincount(codes, minlength=self.n_kinds) > 0
+        positions = (np.cumsum(is_there) - 1).astype(np.int32)[codes]
+        texts = [text for text, there in zip(self.texts, is_there, strict=False) if there]
+        distribution = tabulate(positions.astype(np.int64), int(is_there.sum()))
+        return with_metric(distribution, column, texts), positions
+
+
+@dataclass(frozen=True, eq=False)
+class LinkedTable:
+    """The complete records of a table, and what they are held to.
+
+    ``persons`` (n,), int32 or int64: whose each is; ``values``: of the confidential columns.
+    """
+
+    persons: Integers
     columns: tuple[Column, ...]
     values: list[pa.Array]
     limits: tuple[Fraction, ...]
 
     @classmethod
     def of(
-        cls, linked: pa.Table, columns: tuple[Column, ...], limits: dict[str, Fraction]
+        cls,
+        persons: Integers,
+        values: list[pa.Array],
+        columns: tuple[Column, ...],
+        limits: dict[str, Fraction],
     ) -> "LinkedTable":
         """The table of linked records.
 
@@ -54,51 +100,44 @@ class LinkedTable:
         PolicyError
             A person has several.
         """
-        hashes = np.stack([linked[part].to_numpy() for part in ("high", "low")], axis=1)
-        n_persons = number_hashes([hashes])[0]
-        if n_persons < len(hashes):
+        is_there = np.zeros(int(persons.max(initial=-1)) + 1, dtype=np.bool_)
+        is_there[persons] = True
+        n_again = persons.size - int(is_there.sum())
+        if n_again:
             raise PolicyError(
-                f"privacy.over_time: {len(hashes) - n_persons:,} of {len(hashes):,} records are of "
-                "persons who have another one; these are events, and who is in which release is "
-                "unlike for everybody, so that no classes hold over time; make a table with one "
-                "record for each person, or take over_time out"
+                f"privacy.over_time: {n_again:,} of {persons.size:,} records are of persons "
+                "who have another one; these are events, and who is in which release is unlike "
+                "for everybody, so that no classes hold over time; make a table with one record "
+                "for each person, or take over_time out"
             )
-        values = [linked[f"v{a}"].combine_chunks() for a in range(len(columns))]
-        return cls(hashes, columns, values, tuple(limits[c.name] for c in columns))
+        return cls(persons, columns, values, tuple(limits[c.name] for c in columns))
 
-    def as_release(self, persons: Int64, chosen: Bools) -> KnownRelease:
+    @cached_property
+    def _numbered(self) -> list[NumberedValues]:
+        pairs = zip(self.values, self.columns, strict=True)
+        return [NumberedValues.of(values, column) for values, column in pairs]
+
+    def as_release(self, chosen: Bools) -> KnownRelease:
         """The chosen records as a release of one class."""
         measured = [
-            tabulate_values(values.filter(pa.array(chosen)), column)
-            for values, column in zip(self.values, self.columns, strict=True)
+            of_column.tabulate(chosen, column)
+            for of_column, column in zip(self._numbered, self.columns, strict=True)
         ]
         n_rows = int(chosen.sum())
         return KnownRelease(
             np.zeros(0, dtype=np.int64),
-            persons[chosen],
-            np.array([codes for _, codes in measured], dtype=np.int64).reshape(-1, n_rows),
+            self.persons[chosen],
+            np.array([codes for _, codes in measured], dtype=np.int32).reshape(-1, n_rows),
             tuple(table for table, _ in measured),
             tuple(column.name for column in self.columns),
             self.limits,
         )
 
 
-def tabulate_values(values: pa.Array, column: Column) -> tuple[Distribution, Int64]:
-    """The distribution of a confidential column, and each value's position in it: int64 (n,)."""
-    table = pa.table({column.name: pa.chunked_array([values])})
-    kinds, codes = np.unique(confidential_keys(table, column), return_inverse=True)
-    texts: list[str] = []
-    if column.kind is Kind.NOMINAL:
-        texts = [str(value) for value in sorted(pc.unique(one_zero(values)).to_pylist())]
-    distribution = tabulate(codes.reshape(-1).astype(np.int64), kinds.size)
-    return with_metric(distribution, column, texts), codes.reshape(-1).astype(np.int64)
-
-
 def keep_records(
     table: LinkedTable,
     window: Sequence[KnownRelease],
     cells: Int64,
-    persons: Int64,
     k: int,
     *,
     departures: str = "",
@@ -109,20 +148,20 @@ def keep_records(
     Parameters
     ----------
     cells : int64 (persons,): of the earlier releases
-    persons : int64 (n,): of each record
     departures : the way that they are treated. Where cells are dropped, and where records are held,
         all of a cell is left out if those who left it would be found; where records are held, all
         of an earlier cell or nobody, so that no value decides who it is
     first : bool (n,): records to choose from; all by default
     """
-    units = np.unique(cells[persons], return_inverse=True)[1].reshape(-1)
+    persons = table.persons
+    units = number_densely(cells[persons])
     is_kept = np.ones(units.size, dtype=np.bool_) if first is None else first.copy()
     may_thin = np.ones(int(units.max(initial=-1)) + 1, dtype=np.bool_)
     if departures == HOLD:
         may_thin[units[find_earlier(window, cells.size)[persons]]] = False
     changed = is_kept.copy()  # records of units that are other ones than when they were measured
     while is_kept.any():
-        now = table.as_release(persons, is_kept)
+        now = table.as_release(is_kept)
         measured = measure_cells(_place(units, persons, is_kept, cells.size), [now])
         earlier = measure_cells(_place(units, persons, is_kept & changed, cells.size), window)
         is_above = measured.is_above
@@ -130,8 +169,8 @@ def keep_records(
         sizes = measured.sizes
         is_thinned = is_above & (sizes > k) & (sizes <= MOST_THINNED) & may_thin[: sizes.size]
         failing = np.flatnonzero((sizes < k) & (sizes > 0) | is_above & ~is_thinned)
-        left_out = is_kept & np.isin(units, failing)
-        thinned = is_kept & np.isin(units, np.flatnonzero(is_thinned))
+        left_out = is_kept & _are_among(units, failing, may_thin.size)
+        thinned = is_kept & _are_among(units, np.flatnonzero(is_thinned), may_thin.size)
         left_out[_choose_one_each(thinned, units, persons, [*window, now], cells.size)] = True
         if departures in {DROP, HOLD}:
             left_out |= is_kept & find_left_behind(window, cells, persons, is_kept & ~left_out, k)
@@ -142,8 +181,15 @@ def keep_records(
     return is_kept
 
 
+def _are_among(units: Int64, chosen: Int64, n_units: int) -> Bools:
+    """Return which units are among chosen ones: bool (n,)."""
+    is_chosen = np.zeros(n_units, dtype=np.bool_)
+    is_chosen[chosen] = True
+    return is_chosen[units]
+
+
 def find_left_behind(
-    window: Sequence[KnownRelease], cells: Int64, persons: Int64, is_kept: Bools, k: int
+    window: Sequence[KnownRelease], cells: Int64, persons: Integers, is_kept: Bools, k: int
 ) -> Bools:
     """Return which records are of cells whose missing persons do not hold by themselves: bool (n,).
 
@@ -166,7 +212,7 @@ def find_earlier(window: Sequence[KnownRelease], n_persons: int) -> Bools:
     return was
 
 
-def _place(units: Int64, persons: Int64, chosen: Bools, n_persons: int) -> Int64:
+def _place(units: Int64, persons: Integers, chosen: Bools, n_persons: int) -> Int64:
     """The unit of each person with a chosen record, -1 of others: int64 (persons,)."""
     placed = np.full(n_persons, -1, dtype=np.int64)
     placed[persons[chosen]] = units[chosen]
@@ -176,7 +222,7 @@ def _place(units: Int64, persons: Int64, chosen: Bools, n_persons: int) -> Int64
 def _choose_one_each(
     thinned: Bools,
     units: Int64,
-    persons: Int64,
+    persons: Integers,
     releases: Sequence[KnownRelease],
     n_persons: int,
 ) -> Int64:
@@ -198,13 +244,13 @@ def _choose_one_each(
 
 
 def _measure_rests(
-    persons: Int64, sizes: Int64, releases: Sequence[KnownRelease], n_persons: int
+    persons: Integers, sizes: Int64, releases: Sequence[KnownRelease], n_persons: int
 ) -> Float64:
     """The largest distance of groups of persons in any release, in parts of its t: float64 (g,).
 
     Parameters
     ----------
-    persons : int64 (n,): of one group after the other, all of a group in the same releases
+    persons : (n,): of one group after the other, all of a group in the same releases
     sizes : int64 (g,)
     """
     firsts = np.cumsum(sizes) - sizes
@@ -216,6 +262,7 @@ def _measure_rests(
         there = np.flatnonzero(places[firsts] >= 0)
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[there])])
         for codes, table, limit in zip(release.codes, release.tables, release.limits, strict=True):
-            distances = class_distances(codes[places[places >= 0]], starts, table) / float(limit)
+            members = codes[places[places >= 0]].astype(np.int64)
+            distances = class_distances(members, starts, table) / float(limit)
             farthest[there] = np.maximum(farthest[there], distances)
     return farthest

@@ -5,16 +5,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from tclose.passes.series.kept_records import LinkedTable
-from tclose.passes.series.series_cells import Bools, number_hashes
+from tclose.model.array_types import Integers
+from tclose.passes.series.series_cells import ABSENT_CLASS, Bools, KnownRelease
 from tclose.passes.series.series_verdict import DROP, HOLD
 from tclose.policy.sections.privacy_settings import OverTimeSettings
-from tclose.releases.series.register_file import ReleasedPersons
 
 EXPECTED_CHURN = 0.02  # where none is said, and none was seen
 
 
-def find_churn(settings: OverTimeSettings, earlier: list[ReleasedPersons]) -> float:
+def find_churn(settings: OverTimeSettings, window: Sequence[KnownRelease]) -> float:
     """The share of the persons that leaves: as the policy says, or as was seen in the window.
 
     Registers have those who were released, and so do not tell who left from who was dropped.
@@ -23,40 +22,45 @@ def find_churn(settings: OverTimeSettings, earlier: list[ReleasedPersons]) -> fl
         return settings.churn
     if settings.departures in {DROP, HOLD}:
         return EXPECTED_CHURN
-    shares = []
-    for before, after in pairwise(earlier):
-        n_persons = number_hashes([before.hashes, after.hashes])[0]
-        shares.append((n_persons - len(after.hashes)) / len(before.hashes))
+    shares = [
+        int((after.classes[before.rows] == ABSENT_CLASS).sum()) / before.rows.size
+        for before, after in pairwise(window)
+    ]
     return sum(shares) / len(shares) if shares else EXPECTED_CHURN
 
 
 def count_leavers(
-    hashes: Sequence[np.ndarray], earlier: list[ReleasedPersons], k: int
+    persons: Sequence[Integers], window: Sequence[KnownRelease], k: int
 ) -> tuple[int, int]:
     """Persons of the release before who are not released; its classes that 1 to k - 1 left.
 
     Parameters
     ----------
-    hashes : uint64 (n, 2): of who is released
+    persons : (n,) each: who is released
     """
-    if not earlier:
+    if not window:
         return 0, 0
-    last = earlier[-1]
-    _, (before, now) = number_hashes([last.hashes, np.concatenate(hashes)])
-    gone = ~np.isin(before, now)
-    lost = np.bincount(last.classes[gone], minlength=1)
-    sizes = np.bincount(last.classes, minlength=lost.size)[: lost.size]
+    last = window[-1]
+    is_here = np.zeros(last.classes.size, dtype=np.bool_)
+    for some in persons:
+        is_here[some] = True
+    classes = last.classes[last.rows]
+    gone = ~is_here[last.rows]
+    lost = np.bincount(classes[gone], minlength=1)
+    sizes = np.bincount(classes, minlength=lost.size)[: lost.size]
     return int(gone.sum()), int(((lost > 0) & (lost < k) & (lost < sizes)).sum())
 
 
-def find_forgotten(table: LinkedTable, earlier: list[ReleasedPersons]) -> Bools:
+def find_forgotten(persons: Integers, forgotten: Integers, n_persons: int) -> Bools:
     """Find the records of persons who were forgotten in a register of the window: bool (n,).
 
     Their earlier classes are not known any more, so nothing could be held of them.
+
+    Parameters
+    ----------
+    persons : (n,): of the records
+    forgotten : (f,): persons
     """
-    forgotten = [one.forgotten for one in earlier if len(one.forgotten)]
-    if not forgotten:
-        return np.zeros(len(table.hashes), dtype=np.bool_)
-    _, (gone, now) = number_hashes([np.concatenate(forgotten), table.hashes])
-    is_forgotten: Bools = np.isin(now, gone)
-    return is_forgotten
+    is_forgotten = np.zeros(n_persons, dtype=np.bool_)
+    is_forgotten[forgotten] = True
+    return is_forgotten[persons]

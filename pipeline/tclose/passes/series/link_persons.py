@@ -18,7 +18,7 @@ from tclose.model.input_pieces import Partition
 from tclose.passes.persons.named_key import check_register_key, identify_key
 from tclose.passes.persons.person_keys import PERSON_KEY, hash_persons
 from tclose.passes.series.headroom import HEADROOM_T, choose_size
-from tclose.passes.series.held.handed_out import HandedOut, open_handed_out
+from tclose.passes.series.held.handed_out import open_handed_out
 from tclose.passes.series.held.held_records import (
     NOBODY_LEFT,
     Departed,
@@ -29,6 +29,12 @@ from tclose.passes.series.held.held_records import (
 )
 from tclose.passes.series.kept_records import LinkedTable, keep_records
 from tclose.passes.series.left_persons import count_leavers, find_churn, find_forgotten
+from tclose.passes.series.person_ranks import (
+    LINKED_HASHES,
+    place_window,
+    rank_persons,
+    read_registers,
+)
 from tclose.passes.series.refused_releases import (
     check_departures,
     check_held_share,
@@ -36,17 +42,12 @@ from tclose.passes.series.refused_releases import (
     check_staying,
     share_staying,
 )
-from tclose.passes.series.series_cells import (
-    Bools,
-    find_cells,
-    number_hashes,
-    place_release,
-)
+from tclose.passes.series.series_cells import Bools, KnownRelease, find_cells
 from tclose.passes.series.series_verdict import DROP, HOLD, UNITE
 from tclose.passes.summarise.records import Source, kept_positions
 from tclose.policy.policy import Policy
 from tclose.policy.sections.privacy_settings import OverTimeSettings
-from tclose.releases.series.register_file import Centre, ReleasedPersons, load_register
+from tclose.releases.series.register_file import Centre, ReleasedPersons
 from tclose.releases.series.series_history import (
     SeriesRelease,
     SeriesWindow,
@@ -58,7 +59,7 @@ from tclose.runtime.pipeline import PassContext
 from tclose.runtime.run import Run
 from tclose.runtime.tasks import Task
 
-# Of a partition's complete records: position, both words of the hash, confidential values.
+# Of a partition's complete records: position, confidential values.
 LINKED = FileArtifact("link/persons", TableFile)
 
 
@@ -74,7 +75,8 @@ class SeriesLink:
     who were forgotten on request; ``key_id``: of the key that persons are hashed with; ``n_held``:
     records of persons who left, held from the release before; ``stalest``: for how many releases
     one of them has been, at most; ``centres``: what the release before released of the
-    quasi-identifiers; ``limits``: the t of each confidential attribute over time.
+    quasi-identifiers; ``limits``: the t of each confidential attribute over time; ``of_ranges``:
+    persons in each range of hashes that those of the window and the table were ranked in.
     """
 
     window: SeriesWindow
@@ -90,10 +92,11 @@ class SeriesLink:
     stalest: int = 0
     centres: tuple[Centre, ...] = ()
     limits: tuple[Fraction, ...] = ()
+    of_ranges: tuple[int, ...] = ()
 
 
 # One, or none of a release that stands alone.
-SERIES = Artifact("series", tuple[SeriesLink, ...], version=3)
+SERIES = Artifact("series", tuple[SeriesLink, ...], version=4)
 
 
 def limits_over_time(policy: Policy, settings: OverTimeSettings) -> dict[str, Fraction]:
@@ -112,22 +115,18 @@ def limits_made_for(policy: Policy) -> dict[str, Fraction]:
     return {name: HEADROOM_T * t for name, t in limits_over_time(policy, settings).items()}
 
 
-def load_window(run: Run, window: SeriesWindow) -> list[ReleasedPersons]:
-    """Read the registers of the earlier releases.
+def check_window(run: Run, window: SeriesWindow) -> None:
+    """See that the earlier releases are those that were there before.
 
     Raises
     ------
     InfeasibleError
-        They are not those that were there before.
-    OutputError
-        One cannot be read.
+        They are not.
     """
-    window_now, releases = look_up_window(run)
-    if window_now != window:
+    if look_up_window(run)[0] != window:
         raise InfeasibleError(
             f"series {window.series!r}: another release was published meanwhile; run again"
         )
-    return [load_register(release) for release in releases]
 
 
 def look_up_window(run: Run) -> tuple[SeriesWindow, tuple[SeriesRelease, ...]]:
@@ -148,15 +147,15 @@ def link_task(workspace: Workspace, item: tuple[Partition, Source], pending: Pen
     mask = complete_records(table, source.checked)
     records = table if mask is None else table.filter(mask)
     hashes, places = hash_persons(records, source.person, workspace.load_shared(PERSON_KEY))
-    columns = {"position": positions, "high": hashes[places, 0], "low": hashes[places, 1]}
-    linked = pa.table(columns)
+    pending.new(LINKED_HASHES).write(hashes.T[:, places])
+    linked = pa.table({"position": positions})
     for a, column in enumerate(source.confidential):
         linked = linked.append_column(f"v{a}", records[column.name])
     pending.new(LINKED).write(linked)
     return len(linked)
 
 
-LINK_TASK = Task("link", "linking persons", link_task, (LINKED,))
+LINK_TASK = Task("link", "linking persons", link_task, (LINKED, LINKED_HASHES), version=2)
 
 
 def link_series(
@@ -182,53 +181,48 @@ def link_series(
         [(partition, source) for partition in partitions],
         sizes=[partition.n_records for partition in partitions],
     )
-    tables = [context.workspace.file(LINKED, i).read() for i in range(len(partitions))]
-    linked = pa.concat_tables(tables).combine_chunks()
     window, releases = look_up_window(run)
+    registered = read_registers(context, releases)
+    _check_keys(context, window, registered)
+    ranks = rank_persons(context, len(releases), len(partitions))
     limits = limits_over_time(run.policy, settings)
-    table = LinkedTable.of(linked, source.confidential, limits)
-    earlier = [load_register(release) for release in releases]
-    _check_keys(context, window, earlier)
+    linked = pa.concat_tables(
+        [context.workspace.file(LINKED, i).read() for i in range(len(partitions))]
+    )
+    values = [linked[f"v{a}"].combine_chunks() for a in range(len(source.confidential))]
+    table = LinkedTable.of(ranks.table, values, source.confidential, limits)
+    earlier = place_window(context.workspace, registered, ranks.n_persons, limits)
     churn = find_churn(settings, earlier)
     made_k = max(run.policy.privacy.k, choose_size(settings.k, churn, settings.window - 1))
-    is_forgotten = find_forgotten(table, earlier)
-    handed_out, departed = _find_departed(context, source, releases, earlier, table)
+    is_forgotten = find_forgotten(ranks.table, ranks.forgotten, ranks.n_persons)
+    handed_out, departed = None, NOBODY_LEFT
+    if settings.departures == HOLD and earlier:
+        handed_out = open_handed_out(releases, run.policy, released_types(source))
+        has_forgotten = len(registered[-1].forgotten) > 0
+        departed = find_departed(handed_out, earlier[-1], table, has_forgotten=has_forgotten)
     left_out, held = _choose_left_out(table, departed, earlier, settings, is_forgotten)
-    check_held_share(len(held.hashes), int((~left_out).sum()), settings.most_held)
-    partitions = leave_out(partitions, linked["position"].to_numpy()[left_out])
+    check_held_share(held.persons.size, int((~left_out).sum()), settings.most_held)
+    if left_out.any():
+        partitions = leave_out(partitions, linked["position"].to_numpy()[left_out])
     link = SeriesLink(
         window,
         made_k,
         int(left_out.sum()),
         churn,
         settings.k if settings.departures == UNITE else 0,
-        *count_leavers([table.hashes[~left_out], held.hashes], earlier, settings.k),
+        *count_leavers([ranks.table[~left_out], held.persons], earlier, settings.k),
         int(is_forgotten.sum()),
         identify_key(context.workspace.load_shared(PERSON_KEY)),
-        len(held.hashes),
+        held.persons.size,
         int(held.ages.max(initial=0)),
-        earlier[-1].centres if earlier else (),
+        registered[-1].centres if registered else (),
         table.limits,
+        ranks.of_ranges,
     )
     person = None if source.person is None else source.person.name
     hiding = replace(source, reading=replace(source.reading, hidden=person))
-    return hiding, add_held(context, source, partitions, held, handed_out), (link,)
-
-
-def _find_departed(
-    context: PassContext,
-    source: Source,
-    releases: Sequence[SeriesRelease],
-    earlier: Sequence[ReleasedPersons],
-    table: LinkedTable,
-) -> tuple[HandedOut | None, Departed]:
-    """The release before, and who left since, where their records may be held."""
-    policy = context.run.policy
-    settings = policy.privacy.over_time
-    if settings is None or settings.departures != HOLD or not earlier:
-        return None, NOBODY_LEFT
-    handed_out = open_handed_out(releases, policy, released_types(source))
-    return handed_out, find_departed(handed_out, earlier[-1], table)
+    partitions = add_held(context, source, partitions, held, handed_out, len(releases))
+    return hiding, partitions, (link,)
 
 
 def _check_keys(
@@ -243,32 +237,26 @@ def _check_keys(
 def _choose_left_out(
     table: LinkedTable,
     departed: Departed,
-    earlier: list[ReleasedPersons],
+    earlier: list[KnownRelease],
     settings: OverTimeSettings,
     is_forgotten: Bools,
 ) -> tuple[Bools, Departed]:
     """Choose the records that are not released, bool (n,), and who of those who left is held."""
-    n_records = len(table.hashes)
+    n_records = table.persons.size
     if not earlier:
         return np.zeros(n_records, dtype=np.bool_), NOBODY_LEFT
     table = departed.join(table)
-    limits = {c.name: t for c, t in zip(table.columns, table.limits, strict=True)}
-    n_persons, numbers = number_hashes([*(one.hashes for one in earlier), table.hashes])
-    persons = numbers.pop()
-    window = [
-        place_release(one, of_one, n_persons, limits)
-        for one, of_one in zip(earlier, numbers, strict=True)
-    ]
-    staying = share_staying(window[-1], persons[:n_records])
+    persons = table.persons
+    staying = share_staying(earlier[-1], persons[:n_records])
     check_staying(staying)
-    cells = find_cells(window, n_persons)
-    is_held = choose_held(window, cells, persons[n_records:], persons[departed.moved], settings.k)
+    cells = find_cells(earlier, earlier[-1].classes.size)
+    is_held = choose_held(earlier, cells, persons[n_records:], persons[departed.moved], settings.k)
     drops = settings.departures in {DROP, HOLD}
     first = np.append(~is_forgotten, is_held)
     is_kept = keep_records(
-        table, window, cells, persons, settings.k, departures=settings.departures, first=first
+        table, earlier, cells, settings.k, departures=settings.departures, first=first
     )
     left_out = ~is_kept[:n_records]
     check_left_out(int(left_out.sum()), n_records, staying, drops=drops)
-    check_departures(window, cells, persons[is_kept], settings)
+    check_departures(earlier, cells, persons[is_kept], settings)
     return left_out, departed.take(is_kept[n_records:])

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from tclose.errors import InfeasibleError
-from tclose.model.array_types import Int64
+from tclose.model.array_types import Int64, Integers
 from tclose.passes.series.kept_records import find_earlier
 from tclose.passes.series.series_cells import KnownRelease, measure_cells
 from tclose.passes.series.series_verdict import NOBODY_FOUND, UNITE
@@ -16,9 +16,11 @@ MOST_DROPPED = Fraction(1, 2)  # where cells are dropped
 LEAST_STAYING = 0.5  # of the persons of the release before
 
 
-def share_staying(last: KnownRelease, persons: Int64) -> float:
+def share_staying(last: KnownRelease, persons: Integers) -> float:
     """The share of the persons of the release before who are here, but for those held in it."""
-    return float(np.isin(last.fresh, persons).mean())
+    is_here = np.zeros(last.classes.size, dtype=np.bool_)
+    is_here[persons] = True
+    return float(is_here[last.fresh].mean())
 
 
 def check_staying(staying: float) -> None:
@@ -68,7 +70,7 @@ def check_held_share(n_held: int, n_others: int, most: Fraction | None) -> None:
 
 
 def check_departures(
-    window: list[KnownRelease], cells: Int64, persons: Int64, settings: OverTimeSettings
+    window: list[KnownRelease], cells: Int64, persons: Integers, settings: OverTimeSettings
 ) -> None:
     """Refuse persons who leave in a group that subtraction finds, where that is asked."""
     if settings.departures == UNITE:
@@ -88,7 +90,7 @@ def check_departures(
         )
 
 
-def _check_unions(window: list[KnownRelease], persons: Int64, k: int) -> None:
+def _check_unions(window: list[KnownRelease], persons: Integers, k: int) -> None:
     """Refuse a release where all who left an earlier one are too few, so that no union holds."""
     for release in window:
         is_here = np.zeros(release.classes.size, dtype=np.bool_)

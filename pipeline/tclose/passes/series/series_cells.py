@@ -16,9 +16,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from tclose.data.key_rows import find_changes
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.number_words import number_words
-from tclose.model.array_types import Int64
+from tclose.model.array_types import Int64, Integers
 from tclose.model.distribution import Distribution
 from tclose.privacy.t_closeness import class_distances, classes_above
 from tclose.releases.series.register_file import ReleasedPersons
@@ -31,23 +32,23 @@ Bools = NDArray[np.bool_]
 class KnownRelease:
     """A release as its persons are in it.
 
-    ``classes`` int64 (persons,): of each person, or ``ABSENT_CLASS``; ``rows`` int64 (n,): whose
-    each row is, each person once; ``codes`` int64 (p, n): values as positions in ``tables``;
-    ``limits``: the t of each attribute; ``stale`` int64 (n,): for how many releases rows have been
-    held since their persons left, empty if none is.
+    ``classes`` (persons,): of each person, or ``ABSENT_CLASS``; ``rows`` (n,): whose each row is,
+    each person once; ``codes`` (p, n): values as positions in ``tables``; ``stale`` (n,): for how
+    many releases rows have been held since their persons left, empty if none is; all int32 or
+    int64. ``limits``: the t of each attribute.
     """
 
-    classes: Int64
-    rows: Int64
-    codes: Int64
+    classes: Integers
+    rows: Integers
+    codes: Integers
     tables: tuple[Distribution, ...]
     attributes: tuple[str, ...]
     limits: tuple[Fraction, ...]
-    stale: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    stale: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
-    def fresh(self) -> Int64:
-        """The persons of the rows that are not held: int64 (f,)."""
+    def fresh(self) -> Integers:
+        """The persons of the rows that are not held: (f,)."""
         return self.rows[self.stale == 0] if self.stale.size else self.rows
 
 
@@ -82,7 +83,7 @@ def number_hashes(pieces: Sequence[NDArray[np.uint64]]) -> tuple[int, list[Int64
 
 def place_release(
     persons: ReleasedPersons,
-    numbers: Int64,
+    numbers: Integers,
     n_persons: int,
     limits: Mapping[str, Fraction] | None = None,
 ) -> KnownRelease:
@@ -90,10 +91,10 @@ def place_release(
 
     Parameters
     ----------
-    numbers : int64 (n,): of its persons
+    numbers : (n,): of its persons
     limits : what attributes are held to now; others to what they were
     """
-    classes = np.full(n_persons, ABSENT_CLASS, dtype=np.int64)
+    classes = np.full(n_persons, ABSENT_CLASS, dtype=persons.classes.dtype)
     classes[numbers] = persons.classes
     limits_now = limits or {}
     return KnownRelease(
@@ -114,10 +115,25 @@ def find_cells(releases: Sequence[KnownRelease], n_persons: int) -> Int64:
     """The cell of each person, from 0 without gaps: int64 (persons,)."""
     cells = np.zeros(n_persons, dtype=np.int64)
     for release in releases:
-        n_classes = int(release.classes.max(initial=ABSENT_CLASS)) + 2
-        keys = cells * n_classes + release.classes + 1
-        cells = np.unique(keys, return_inverse=True)[1].astype(np.int64).reshape(-1)
+        classes = release.classes.astype(np.int64) + 1
+        order, _ = group_by_label(classes, int(classes.max(initial=0)) + 1)
+        n_cells = int(cells.max(initial=0)) + 1
+        if n_cells > 1:
+            order = order[group_by_label(cells[order], n_cells)[0]]
+        is_new = find_changes([cells[order], classes[order]])
+        cells[order] = np.cumsum(is_new) - 1
     return cells
+
+
+def number_densely(labels: Int64) -> Int64:
+    """Labels from 0 without gaps, in their order; those below 0 stay -1: int64 (n,)."""
+    is_there = np.zeros(int(labels.max(initial=-1)) + 2, dtype=np.bool_)  # the last one is -1's
+    is_there[labels] = True
+    is_there[-1] = False
+    numbers = np.cumsum(is_there) - 1
+    numbers[-1] = -1
+    dense: Int64 = numbers[labels]
+    return dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +175,7 @@ def measure_cells(
         for name, limit, codes, table in zip(
             release.attributes, release.limits, release.codes, release.tables, strict=True
         ):
-            members = codes[chosen][order]
+            members = codes[chosen][order].astype(np.int64)
             distances = class_distances(members, starts, table)
             is_above[there[classes_above(distances, limit, members, starts, table)]] = True
             counted_distances = distances if asked is None else distances[asked[there]]

@@ -5,36 +5,28 @@ from dataclasses import replace
 
 import numpy as np
 
-from tclose.model.array_types import Int64
-from tclose.passes.compare.keyed_hashes import UInt64
-from tclose.passes.persons.person_numbers import NUMBERED
+from tclose.model.array_types import Int64, Integers
 from tclose.passes.plan.coarse_tree import count_regions
 from tclose.passes.plan.plan import Plan, UnitRegions
-from tclose.passes.series.link_persons import SeriesLink, load_window
+from tclose.passes.series.link_persons import SeriesLink, check_window
+from tclose.passes.series.person_ranks import REGISTERED, place_window, rank_own
 from tclose.passes.series.series_cells import (
     ABSENT_CLASS,
     KnownRelease,
     find_cells,
-    number_hashes,
-    place_release,
+    number_densely,
 )
 from tclose.runtime.artifacts.arrays import ArrayFile
 from tclose.runtime.artifacts.artifacts import FileArtifact, Workspace
 from tclose.runtime.pipeline import PassContext
 
-# int64 (persons,): the unit of each person by her number, -1 of those in no earlier release.
-UNITS = FileArtifact("plan/units", ArrayFile)
+# int32 (persons,): the unit of each person by her number, -1 of those in no earlier release.
+UNITS = FileArtifact("plan/units", ArrayFile, version=2)
+# int32 (persons,): the rank of each person by her number, of a release that has earlier ones.
+OWN_RANKS = FileArtifact("plan/own-ranks", ArrayFile)
 # int64 (2, releases, persons), where departures are united: the class of each person in each
 # earlier release, -1 where she was absent, and how many persons of that class are not here.
 EARLIER = FileArtifact("plan/earlier", ArrayFile)
-
-
-def load_hashes(workspace: Workspace, plan: Plan) -> UInt64:
-    """The hashes of all persons in the order of their numbers: uint64 (persons, 2)."""
-    assert plan.persons is not None
-    ranges = range(len(plan.persons.of_ranges))
-    rows = [np.asarray(workspace.file(NUMBERED, index).read())[:2].T for index in ranges]
-    return np.concatenate(rows)
 
 
 def write_units(context: PassContext, plan: Plan, series: tuple[SeriesLink, ...]) -> Plan:
@@ -46,20 +38,17 @@ def write_units(context: PassContext, plan: Plan, series: tuple[SeriesLink, ...]
     """
     if not series or not series[0].window.releases:
         return plan
-    earlier = load_window(context.run, series[0].window)
-    hashes = load_hashes(context.workspace, plan)
-    n_persons, numbers = number_hashes([*(one.hashes for one in earlier), hashes])
-    persons = numbers.pop()
-    window = [
-        place_release(one, of_one, n_persons) for one, of_one in zip(earlier, numbers, strict=True)
-    ]
-    del earlier  # hashes are the larger part of a window
+    check_window(context.run, series[0].window)
+    n_persons = sum(series[0].of_ranges)
+    persons = rank_own(context.workspace, plan, series[0].of_ranges)
+    context.workspace.new_file(OWN_RANKS).write(persons)
+    window = place_window(context.workspace, context.read(REGISTERED), n_persons)
     is_known = np.zeros(n_persons, dtype=np.bool_)
     for release in window:
         is_known |= release.classes != ABSENT_CLASS
     cells = np.where(is_known, find_cells(window, n_persons), -1)[persons]
-    units = _number_densely(cells)
-    context.workspace.new_file(UNITS).write(units)
+    units = number_densely(cells)
+    context.workspace.new_file(UNITS).write(units.astype(np.int32))
     if series[0].united_k:
         context.workspace.new_file(EARLIER).write(_place_earlier(window, persons))
     if series[0].united_k or len(plan.release_partitions) > 1:
@@ -101,11 +90,11 @@ def load_units(workspace: Workspace, plan: Plan, persons: Int64) -> Int64 | None
     """The unit of each of some persons, given by their numbers, where regions are of units."""
     if plan.release_partitions[0].unit_regions is None:
         return None
-    units: Int64 = np.asarray(workspace.file(UNITS, 0).read())[persons]
+    units: Int64 = np.asarray(workspace.file(UNITS, 0).read())[persons].astype(np.int64)
     return units
 
 
-def _place_earlier(window: Sequence[KnownRelease], persons: Int64) -> Int64:
+def _place_earlier(window: Sequence[KnownRelease], persons: Integers) -> Int64:
     """Return what `EARLIER` has of the persons of a release, given by their numbers: int64 (n,)."""
     placed = np.zeros((2, len(window), persons.size), dtype=np.int64)
     for r, release in enumerate(window):
@@ -116,10 +105,3 @@ def _place_earlier(window: Sequence[KnownRelease], persons: Int64) -> Int64:
         placed[0, r] = classes
         placed[1, r, there] = gone[classes[there]]
     return placed
-
-
-def _number_densely(cells: Int64) -> Int64:
-    units = np.full(cells.size, -1, dtype=np.int64)
-    known = cells >= 0
-    units[known] = np.unique(cells[known], return_inverse=True)[1].reshape(-1)
-    return units

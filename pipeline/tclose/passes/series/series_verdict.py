@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tclose.model.array_types import Int64
+from tclose.model.array_types import Int64, Integers
 from tclose.model.verification import Failure
 from tclose.passes.series.departed_groups import count_torn, find_small_groups
 from tclose.passes.series.series_cells import ABSENT_CLASS, KnownRelease, find_cells, measure_cells
@@ -68,13 +68,14 @@ def judge_series(
     """
     cells = find_cells(releases, n_persons)
     newest = releases[-1].classes != ABSENT_CLASS
+    before = [release.classes != ABSENT_CLASS for release in releases[:-1]]
+    earlier = np.logical_or.reduce(before) if before else np.zeros(n_persons, dtype=np.bool_)
+    cells[~(earlier | newest)] = -1  # persons of the table who are not released
     n_cells = int(cells.max(initial=-1)) + 1
     present = np.zeros(n_cells, dtype=np.bool_)
     present[cells[newest]] = True
     measured = measure_cells(cells, releases, present)
     failing = measured.fail(k)
-    before = [release.classes != ABSENT_CLASS for release in releases[:-1]]
-    earlier = np.logical_or.reduce(before) if before else np.zeros(n_persons, dtype=np.bool_)
     left = before[-1] & ~newest if before else earlier
     n_exposed = int(failing[cells[left]].sum())
     n_small, smallest_group = find_small_groups(releases, k)
@@ -165,7 +166,7 @@ def _refuse_share(newest: KnownRelease, most: Fraction | None) -> list[Failure]:
     return [Failure("records held", demand, f"{n_held:,} of {newest.rows.size:,}")]
 
 
-def _count_ages(before: KnownRelease, persons: Int64) -> Int64:
+def _count_ages(before: KnownRelease, persons: Integers) -> Int64:
     """Count the releases that persons are held in now, by the one before; -1: not in it."""
     ages = np.full(before.classes.size, -1, dtype=np.int64)
     ages[before.rows] = 1

@@ -15,6 +15,13 @@ from tclose.passes.persons.person_keys import PERSON_KEY, prepare_key
 from tclose.passes.plan.notices.footprint import check_disk, check_pieces
 from tclose.passes.series.held.held_records import HELD
 from tclose.passes.series.link_persons import LINK_TASK, SERIES, link_series
+from tclose.passes.series.person_ranks import (
+    RANK_TASK,
+    REGISTERED,
+    REGISTERED_HASHES,
+    REGISTERED_ROWS,
+    WINDOW_RANKS,
+)
 from tclose.passes.summarise.centres import find_centres
 from tclose.passes.summarise.input_summary import (
     INPUT_SUMMARY,
@@ -116,8 +123,28 @@ SUMMARISE = Pass(
     "summarise",
     "Count every partition, and merge the counts.",
     reads=(INSPECTION,),
-    writes=(PARTITIONS, SOURCE, DIGEST_KEY, PERSON_KEY, SERIES, SUPPRESSION, INPUT_SUMMARY),
-    tasks=(INFER_TASK, GAPS_TASK, LINK_TASK, NEAR_TASK, MEASURE_TASK, ISOLATE_TASK, SUMMARISE_TASK),
-    own=(POINTS, HELD),
+    writes=(
+        PARTITIONS,
+        SOURCE,
+        DIGEST_KEY,
+        PERSON_KEY,
+        SERIES,
+        REGISTERED,
+        REGISTERED_ROWS,
+        WINDOW_RANKS,
+        SUPPRESSION,
+        INPUT_SUMMARY,
+    ),
+    tasks=(
+        INFER_TASK,
+        GAPS_TASK,
+        LINK_TASK,
+        RANK_TASK,
+        NEAR_TASK,
+        MEASURE_TASK,
+        ISOLATE_TASK,
+        SUMMARISE_TASK,
+    ),
+    own=(POINTS, HELD, REGISTERED_HASHES),
     work=summarise,
 )

@@ -30,12 +30,15 @@ from tclose.passes.persons.person_values import (
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.series.link_persons import SERIES
+from tclose.passes.series.person_ranks import REGISTERED, REGISTERED_ROWS, WINDOW_RANKS
 from tclose.passes.series.register_release import (
     REGISTER,
     SERIES_VERDICT,
+    gather_rows,
     judge_window,
-    register_persons,
+    write_rows,
 )
+from tclose.passes.series.series_units import OWN_RANKS
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.passes.verify.class_checks import ClassChecks, add_whole_table, decide
@@ -51,7 +54,6 @@ from tclose.passes.verify.key_range_task import (
 from tclose.passes.verify.person_checks import ExpectedPersons
 from tclose.passes.verify.person_traces import TRACE_TASK, trace_persons
 from tclose.privacy.whole_table import check_table
-from tclose.releases.series.register_file import write_register
 from tclose.runtime.artifacts.artifacts import Artifact
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Pass, PassContext
@@ -120,9 +122,9 @@ def _judge_series(
         context.write(SERIES_VERDICT, ())
         return verdict
     partitions = context.read(PARTITIONS)
-    persons = register_persons(context, plan, n_classes, series[0].key_id, partitions)
-    judged = judge_window(context, series[0], persons)
-    content = np.frombuffer(write_register(persons), dtype=np.uint8)
+    rows = gather_rows(context, plan, n_classes, series[0].key_id, partitions)
+    judged = judge_window(context, series[0], rows)
+    content = np.frombuffer(write_rows(context.workspace, plan, rows), dtype=np.uint8)
     context.workspace.new_file(REGISTER).write(content)
     context.write(SERIES_VERDICT, (judged,))
     context.progress.info(
@@ -234,6 +236,10 @@ VERIFY = Pass(
         PERSON_DIGEST,
         PERSON_KEY,
         SERIES,
+        REGISTERED,
+        REGISTERED_ROWS,
+        WINDOW_RANKS,
+        OWN_RANKS,
         NUMBERED,
         WIDE,
         WIDE_ENDS,

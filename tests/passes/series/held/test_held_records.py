@@ -123,8 +123,8 @@ def test_nobody_of_a_cell_is_left_out_alone(departures: str, n_out: int) -> None
     persons = np.arange(60)
     pay = pa.array([before.get(p, (2, 0))[1] for p in range(60)])
     column = Column(Attribute("pay", Role.CONFIDENTIAL), Kind.NUMERIC, pa.int64())
-    table = LinkedTable(np.empty((60, 2), dtype=np.uint64), (column,), [pay], (LIMIT,))
-    kept = keep_records(table, window, find_cells(window, 60), persons, 3, departures=departures)
+    table = LinkedTable(persons, (column,), [pay], (LIMIT,))
+    kept = keep_records(table, window, find_cells(window, 60), 3, departures=departures)
     left_out = np.flatnonzero(~kept)
     assert left_out.size == n_out
     assert left_out.max() < 5

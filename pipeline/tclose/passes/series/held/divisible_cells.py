@@ -44,7 +44,7 @@ def find_divisible(
             members = chosen[order[starts[cell] : starts[cell + 1]]]
             parts = {int(n_left[cell]), members.size - int(n_left[cell])}
             divisible[cell] = all(
-                bound_parts(codes[members], part, table) <= limit
+                bound_parts(codes[members].astype(np.int64), part, table) <= limit
                 for limit, codes, table in zip(
                     release.limits, release.codes, release.tables, strict=True
                 )

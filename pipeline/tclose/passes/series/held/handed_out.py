@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from tclose.data.files.input_partitions import MIN_PARTITION_ROWS
 from tclose.data.formats.released_file import open_released
 from tclose.errors import NotInstalledError, OutputError, PolicyError
-from tclose.model.array_types import Int64
+from tclose.model.array_types import Integers
 from tclose.model.column_terms import Role
 from tclose.passes.compare.keyed_hashes import KEY_BYTES
 from tclose.passes.compare.record_digests import hash_values
@@ -211,8 +211,8 @@ def _refuse_rules(release: SeriesRelease, what: str) -> PolicyError:
 class ToldApart:
     """The values of a column beside the places that a register has for them, piece by piece."""
 
-    def __init__(self, codes: Int64, n_values: int) -> None:
-        """Compare with int64 (n,) from 0 to ``n_values`` - 1, of the rows in their order."""
+    def __init__(self, codes: Integers, n_values: int) -> None:
+        """Compare with (n,) from 0 to ``n_values`` - 1, of the rows in their order."""
         self._codes, self._at = codes, 0
         self._key = secrets.token_bytes(KEY_BYTES)
         self._hashes = np.zeros((n_values, 2), dtype=np.uint64)  # of the value of each place

@@ -23,14 +23,14 @@ import pyarrow.parquet as pq
 from tclose.data.files.input_files import file_stamp
 from tclose.data.files.input_partitions import MIN_PARTITION_ROWS
 from tclose.data.keys import plain_type
-from tclose.model.array_types import Int64
+from tclose.model.array_types import Int64, Integers
 from tclose.model.input_pieces import Partition
 from tclose.passes.series.held.divisible_cells import find_divisible
 from tclose.passes.series.held.handed_out import HandedOut, ToldApart, refuse_damaged
 from tclose.passes.series.kept_records import LinkedTable
-from tclose.passes.series.series_cells import Bools, KnownRelease, measure_cells, number_hashes
+from tclose.passes.series.person_ranks import find_hashes
+from tclose.passes.series.series_cells import Bools, KnownRelease, measure_cells
 from tclose.passes.summarise.records import Source
-from tclose.releases.series.register_file import ReleasedPersons
 from tclose.runtime.artifacts.arrays import WorkingFile
 from tclose.runtime.artifacts.artifacts import FileArtifact
 from tclose.runtime.pipeline import PassContext
@@ -45,15 +45,15 @@ class Departed:
     """Persons of the release before who have no record now, in the order of its rows.
 
     ``rows`` int64 (n,): of the release before; ``values``: confidential ones, as the table has
-    them; ``hashes`` uint64 (n, 2); ``ages`` int64 (n,): for how many releases each is held, if she
+    them; ``persons`` (n,): who they are; ``ages`` (n,): for how many releases each is held, if she
     is; ``moved`` int64 (m,): records of the table whose persons had other confidential values in
     the release before.
     """
 
     rows: Int64
     values: tuple[pa.Array, ...]
-    hashes: np.ndarray
-    ages: Int64
+    persons: Integers
+    ages: Integers
     moved: Int64
 
     def take(self, chosen: Bools) -> "Departed":
@@ -63,23 +63,23 @@ class Departed:
             self,
             rows=self.rows[chosen],
             values=values,
-            hashes=self.hashes[chosen],
+            persons=self.persons[chosen],
             ages=self.ages[chosen],
         )
 
     def join(self, table: LinkedTable) -> LinkedTable:
         """The records of a table, and after them those that may be held."""
-        if not len(self.hashes):
+        if not self.persons.size:
             return table
         pairs = zip(table.values, self.values, strict=True)
         values = [pa.concat_arrays([own, held]) for own, held in pairs]
-        return replace(table, hashes=np.concatenate([table.hashes, self.hashes]), values=values)
+        return replace(table, persons=np.concatenate([table.persons, self.persons]), values=values)
 
 
 NOBODY_LEFT = Departed(
     np.empty(0, dtype=np.int64),
     (),
-    np.empty((0, 2), dtype=np.uint64),
+    np.empty(0, dtype=np.int64),
     np.empty(0, dtype=np.int64),
     np.empty(0, dtype=np.int64),
 )
@@ -92,7 +92,9 @@ def released_types(source: Source) -> dict[str, pa.DataType]:
     return {name: plain_type(dtype) for name, dtype in pairs if name != person}
 
 
-def find_departed(handed_out: HandedOut, persons: ReleasedPersons, table: LinkedTable) -> Departed:
+def find_departed(
+    handed_out: HandedOut, before: KnownRelease, table: LinkedTable, *, has_forgotten: bool
+) -> Departed:
     """Find who left since the release before; after somebody was forgotten in it, nobody.
 
     A forgotten person's row cannot be told from those of persons who left, and is not to be
@@ -100,8 +102,9 @@ def find_departed(handed_out: HandedOut, persons: ReleasedPersons, table: Linked
 
     Parameters
     ----------
-    persons : its register
-    table : records of the new release
+    before : that release
+    table : records of the new one
+    has_forgotten : whether somebody was forgotten in it
 
     Raises
     ------
@@ -110,20 +113,19 @@ def find_departed(handed_out: HandedOut, persons: ReleasedPersons, table: Linked
     PolicyError
         It lacks a column, or has one of another type.
     """
-    n_persons, (before, now) = number_hashes([persons.hashes, table.hashes])
-    record_of = np.full(n_persons, -1, dtype=np.int64)
-    record_of[now] = np.arange(now.size)
-    records = record_of[before]
-    left = (records < 0) & (len(persons.forgotten) == 0)
-    values, is_moved = _read_values(handed_out, persons, table, records, left)
-    ages = persons.stale if persons.stale.size else np.zeros(left.size, dtype=np.int64)
+    record_of = np.full(before.classes.size, -1, dtype=np.int64)
+    record_of[table.persons] = np.arange(table.persons.size)
+    records = record_of[before.rows]
+    left = (records < 0) & (not has_forgotten)
+    values, is_moved = _read_values(handed_out, before, table, records, left)
+    ages = before.stale if before.stale.size else np.zeros(left.size, dtype=np.int64)
     rows = np.flatnonzero(left)
-    return Departed(rows, values, persons.hashes[rows], ages[rows] + 1, records[is_moved])
+    return Departed(rows, values, before.rows[rows], ages[rows] + 1, records[is_moved])
 
 
 def _read_values(
     handed_out: HandedOut,
-    persons: ReleasedPersons,
+    before: KnownRelease,
     table: LinkedTable,
     records: Int64,
     left: Bools,
@@ -136,10 +138,10 @@ def _read_values(
     left : bool (n,): who left, of the rows
     """
     names = [column.name for column in table.columns]
-    if not set(names) <= set(persons.attributes):
+    if not set(names) <= set(before.attributes):
         raise refuse_damaged(handed_out.release, "its register has other columns")
-    places = [persons.attributes.index(name) for name in names]
-    comparisons = [ToldApart(persons.codes[a], persons.tables[a].values.size) for a in places]
+    places = [before.attributes.index(name) for name in names]
+    comparisons = [ToldApart(before.codes[a], before.tables[a].values.size) for a in places]
     values_of_left: list[list[pa.Array]] = [[column.slice(0, 0)] for column in table.values]
     is_moved = np.zeros(records.size, dtype=np.bool_)
     start = 0
@@ -172,15 +174,15 @@ def _is_same(before: pa.Array, now: pa.Array) -> Bools:
 
 
 def choose_held(
-    window: Sequence[KnownRelease], cells: Int64, left: Int64, moved: Int64, k: int
+    window: Sequence[KnownRelease], cells: Int64, left: Integers, moved: Integers, k: int
 ) -> Bools:
     """Choose who of those who left is held: bool (n,).
 
     Parameters
     ----------
     cells : int64 (persons,): of the earlier releases
-    left : int64 (n,): persons of the release before without a record
-    moved : int64 (m,): persons who have other values than in the release before
+    left : (n,): persons of the release before without a record
+    moved : (m,): persons who have other values than in the release before
     """
     if not left.size:
         return np.zeros(0, dtype=np.bool_)
@@ -204,21 +206,27 @@ def add_held(
     partitions: tuple[Partition, ...],
     held: Departed,
     handed_out: HandedOut | None,
+    n_releases: int,
 ) -> tuple[Partition, ...]:
     """The partitions of the input, and after them those of the rows that are held.
+
+    Parameters
+    ----------
+    n_releases : of the window, the last of which they are held from
 
     Raises
     ------
     OutputError
         The release that they are held from was changed meanwhile.
     """
-    if handed_out is None or source.person is None or not len(held.hashes):
+    if handed_out is None or source.person is None or not held.persons.size:
         return partitions
     path = context.workspace.new_file(HELD).path
     person = (source.person.name, plain_type(source.person.type))
     _write_rows(str(path), _find_rows(handed_out, held.rows), person)
     handed_out.check_again()
-    about = np.column_stack([held.hashes.view(np.int64), held.ages])
+    hashes = find_hashes(context.workspace, n_releases - 1, held.rows)
+    about = np.column_stack([hashes.view(np.int64), held.ages.astype(np.int64)])
     first = sum(partition.n_records for partition in partitions)
     starts = range(0, len(about), HELD_ROWS)
     added = [

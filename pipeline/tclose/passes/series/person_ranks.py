@@ -1,0 +1,227 @@
+"""Ranks of the persons of a window and a table among all of them: by hashes, a range at a time.
+
+Whoever compares releases asks only who is the same. So registers are read once, and each person
+gets a number of four bytes in the place of a hash of sixteen: her rank, which is the same for any
+number of partitions and workers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tclose.data.key_rows import find_changes, sort_words
+from tclose.model.array_types import Int32
+from tclose.passes.compare.keyed_hashes import UInt64
+from tclose.passes.persons.person_numbers import (
+    MERGED_PERSONS,
+    NUMBERED,
+    cut_hashes,
+    search_hashes,
+)
+from tclose.passes.plan.plan import Plan
+from tclose.passes.series.series_cells import KnownRelease, place_release
+from tclose.releases.series.register_file import NOBODY, ReleasedPersons, load_register
+from tclose.releases.series.series_history import SeriesRelease
+from tclose.runtime.artifacts.arrays import ArrayFile
+from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
+from tclose.runtime.pipeline import PassContext
+from tclose.runtime.tasks import Task
+
+# Of a partition's complete records, uint64 (2, n): both words of the hash.
+LINKED_HASHES = FileArtifact("link/hashes", ArrayFile)
+# The same of each release of the window by its rows, and then of who was forgotten.
+REGISTERED_HASHES = FileArtifact("summarise/registered-hashes", ArrayFile)
+# Of each release of the window, int32 (1 + attributes, n): class and values, by position; and for
+# how long rows were held, where some are.
+REGISTERED_ROWS = FileArtifact("summarise/registered-rows", ArrayFile)
+# What its register says besides.
+REGISTERED = Artifact("registered", tuple[ReleasedPersons, ...])
+# Of a range of hashes, int32 (2, m): row in its piece, and rank in the range; piece by piece.
+RANGE_RANKS = FileArtifact("rank/ranks", ArrayFile)
+RANKED_HASHES = FileArtifact("rank/hashes", ArrayFile)  # uint64 (2, persons of the range)
+# Of each release of the window, int32 (n,): the rank of each row's person.
+WINDOW_RANKS = FileArtifact("summarise/window-ranks", ArrayFile)
+
+
+@dataclass(frozen=True)
+class RankInput:
+    """The range ``index`` of ``n_ranges`` of the hashes of registers and partitions."""
+
+    index: int
+    n_ranges: int
+    n_registers: int
+    n_partitions: int
+
+
+@dataclass(frozen=True)
+class RankedRange:
+    """How many persons are in a range of hashes, and how many rows of each piece."""
+
+    n_persons: int
+    n_rows: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PersonRanks:
+    """Ranks among ``n_persons``: of the rows of releases, of the forgotten, and of the table."""
+
+    of_ranges: tuple[int, ...]
+    window: tuple[Int32, ...]
+    forgotten: Int32
+    table: Int32
+
+    @property
+    def n_persons(self) -> int:
+        """All persons."""
+        return sum(self.of_ranges)
+
+
+def rank_task(workspace: Workspace, item: RankInput, pending: PendingFiles) -> RankedRange:
+    """Rank the persons of a range among themselves."""
+    pieces = [workspace.file(REGISTERED_HASHES, i).read() for i in range(item.n_registers)]
+    pieces += [workspace.file(LINKED_HASHES, i).read() for i in range(item.n_partitions)]
+    ends = cut_hashes(item.n_ranges)[item.index : item.index + 2]
+    chosen = [_choose_between(piece[0], ends) for piece in pieces]
+    hashes = np.concatenate(
+        [piece[:, rows] for piece, rows in zip(pieces, chosen, strict=True)], axis=1
+    )
+    order = sort_words(hashes[0], hashes[1])
+    is_new = find_changes([word[order] for word in hashes])
+    ranks = np.empty((2, order.size), dtype=np.int32)
+    ranks[0] = np.concatenate(chosen)
+    ranks[1, order] = np.cumsum(is_new) - 1
+    pending.new(RANGE_RANKS).write(ranks)
+    pending.new(RANKED_HASHES).write(hashes[:, order[is_new]])
+    return RankedRange(int(is_new.sum()), tuple(rows.size for rows in chosen))
+
+
+def _choose_between(words: NDArray[np.uint64], ends: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The rows whose first words are in a range of which the last one has no end: int64 (m,)."""
+    is_in = words >= ends[0]
+    if ends.size == 2:
+        is_in &= words < ends[1]
+    return np.flatnonzero(is_in)
+
+
+RANK_TASK = Task("rank", "telling persons apart", rank_task, (RANGE_RANKS, RANKED_HASHES))
+
+
+def read_registers(
+    context: PassContext, releases: Sequence[SeriesRelease]
+) -> tuple[ReleasedPersons, ...]:
+    """Read the registers of a window into working files; what they say besides their rows.
+
+    Raises
+    ------
+    OutputError
+        One is missing, or not as it was published.
+    """
+    workspace, registered = context.workspace, []
+    forgotten = [NOBODY]
+    for index, release in enumerate(releases):
+        persons = load_register(release)
+        workspace.new_file(REGISTERED_HASHES, index).write(persons.hashes.T)
+        rows = np.empty((1 + len(persons.codes), persons.classes.size), dtype=np.int32)
+        rows[0], rows[1:] = persons.classes, persons.codes
+        if persons.stale.size:
+            rows = np.vstack([rows, persons.stale.astype(np.int32)])
+        workspace.new_file(REGISTERED_ROWS, index).write(rows)
+        forgotten.append(persons.forgotten)
+        registered.append(_without_rows(persons))
+    workspace.new_file(REGISTERED_HASHES, len(releases)).write(np.concatenate(forgotten).T)
+    context.write(REGISTERED, tuple(registered))
+    return tuple(registered)
+
+
+def _without_rows(persons: ReleasedPersons) -> ReleasedPersons:
+    nothing = np.empty(0, dtype=np.int64)
+    codes = np.empty((len(persons.codes), 0), dtype=np.int64)
+    return replace(persons, hashes=NOBODY, classes=nothing, codes=codes, stale=nothing)
+
+
+def rank_persons(context: PassContext, n_releases: int, n_partitions: int) -> PersonRanks:
+    """Rank the persons of a window and of a table; those of the releases stay in files."""
+    workspace, n_registers = context.workspace, n_releases + 1
+    sizes = [workspace.file(REGISTERED_HASHES, i).read().shape[1] for i in range(n_registers)]
+    sizes += [workspace.file(LINKED_HASHES, i).read().shape[1] for i in range(n_partitions)]
+    n_ranges = max(1, -(-sum(sizes) // MERGED_PERSONS))
+    items = [RankInput(index, n_ranges, n_registers, n_partitions) for index in range(n_ranges)]
+    ranges = context.map(RANK_TASK, items)
+    of_pieces = [np.empty(size, dtype=np.int32) for size in sizes]
+    first = 0
+    for index, of_range in enumerate(ranges):
+        rows, ranks = workspace.file(RANGE_RANKS, index).read()
+        begin = 0
+        for of_piece, n_rows in zip(of_pieces, of_range.n_rows, strict=True):
+            of_piece[rows[begin : begin + n_rows]] = first + ranks[begin : begin + n_rows]
+            begin += n_rows
+        first += of_range.n_persons
+    for index, of_release in enumerate(of_pieces[:n_releases]):
+        workspace.new_file(WINDOW_RANKS, index).write(of_release)
+    return PersonRanks(
+        tuple(one.n_persons for one in ranges),
+        tuple(of_pieces[:n_releases]),
+        of_pieces[n_releases],
+        np.concatenate([np.empty(0, dtype=np.int32), *of_pieces[n_registers:]]),
+    )
+
+
+def place_window(
+    workspace: Workspace,
+    registered: Sequence[ReleasedPersons],
+    n_persons: int,
+    limits: dict[str, Fraction] | None = None,
+) -> list[KnownRelease]:
+    """The earlier releases over all persons, by their ranks.
+
+    Parameters
+    ----------
+    registered : what `read_registers` returned
+    limits : what attributes are held to now; others to what they were
+    """
+    window = []
+    for index, persons in enumerate(registered):
+        rows = workspace.file(REGISTERED_ROWS, index).read()
+        n_codes = 1 + len(persons.attributes)
+        whole = replace(persons, classes=rows[0], codes=rows[1:n_codes])
+        if len(rows) > n_codes:
+            whole = replace(whole, stale=rows[n_codes])
+        ranks = workspace.file(WINDOW_RANKS, index).read()
+        window.append(place_release(whole, ranks, n_persons, limits))
+    return window
+
+
+def find_hashes(workspace: Workspace, release: int, rows: NDArray[np.int64]) -> UInt64:
+    """The hashes of some rows of a release of the window: uint64 (n, 2)."""
+    return np.ascontiguousarray(workspace.file(REGISTERED_HASHES, release).read()[:, rows].T)
+
+
+def rank_own(workspace: Workspace, plan: Plan, of_ranges: Sequence[int]) -> Int32:
+    """The rank of each person of the table by her number: int32 (persons,).
+
+    Parameters
+    ----------
+    of_ranges : persons in each range of hashes that were ranked
+
+    Raises
+    ------
+    DataError
+        There is a person who was not linked with the earlier releases.
+    """
+    assert plan.persons is not None
+    cuts = cut_hashes(len(of_ranges))[1:]
+    firsts = np.cumsum(of_ranges) - np.array(of_ranges)
+    ranks, n_ranked = np.empty(plan.persons.n_persons, dtype=np.int32), 0
+    for number in range(len(plan.persons.of_ranges)):
+        numbered = workspace.file(NUMBERED, number).read()
+        ends = [0, *np.searchsorted(numbered[0], cuts).tolist(), numbered.shape[1]]
+        for index, (begin, stop) in enumerate(pairwise(ends)):
+            known = np.asarray(workspace.file(RANKED_HASHES, index).read())
+            found = search_hashes(known, np.ascontiguousarray(numbered[:2, begin:stop].T))
+            ranks[n_ranked : n_ranked + found.size] = firsts[index] + found
+            n_ranked += found.size
+    return ranks
