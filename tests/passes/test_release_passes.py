@@ -65,6 +65,8 @@ def test_what_is_written_is_read() -> None:
         "verify/person-rows",  # traced there
         "verify/person-codes",  # registered there
         "link/persons",  # compared with earlier releases in the same pass
+        "link/hashes",
+        "rank/ranks",
         "near/sample",  # made a tree of there
         "verify/class-values",
         "trace/signatures",

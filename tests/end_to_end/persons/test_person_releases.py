@@ -4,10 +4,11 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases.people import Released, release, write_csv
+from support.cases.people import Released, release, write_csv, write_parquet
 from support.cases.visits import (
     PATIENT,
     QUASI_NAMES,
@@ -119,6 +120,22 @@ class TestInvariance:
 
 class TestTraces:
     def test_are_those_of_the_definition(self, made: Released, source: Path) -> None:
+        several, alone, _, cost = self.check(made, source)
+        assert 0 < several < PATIENTS
+        assert alone > 0
+        assert cost > 0
+        assert "person_traces" not in made.manifest
+
+    def test_of_persons_with_one_record_each(self, source: Path, tmp_path: Path) -> None:
+        table = pq.read_table(source)
+        numbers = [f"{PATIENT}{row}" for row in range(len(table))]
+        alone = table.set_column(table.column_names.index("patient"), "patient", pa.array(numbers))
+        path = write_parquet(tmp_path / "apart.parquet", alone)
+        made = release(visit_policy(path, tmp_path))
+        assert self.check(made, path)[:2] == (0, 0)
+
+    def check(self, made: Released, source: Path) -> tuple[int, int, int, int]:
+        """See that what is said of persons is what the released rows show; what that is."""
         table = pq.read_table(source)
         patients, rows = table["patient"].to_pylist(), made.table.to_pylist()
         classes: dict[Any, int] = {}
@@ -139,10 +156,7 @@ class TestTraces:
             "below_k": below,
             "one_value_left": {"cost": cost, "ward": ward},
         }
-        assert 0 < several < PATIENTS
-        assert alone > 0
-        assert cost > 0
-        assert "person_traces" not in made.manifest
+        return several, alone, below, cost
 
     def test_ranges_change_nothing(
         self, made: Released, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

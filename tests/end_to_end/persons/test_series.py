@@ -27,9 +27,10 @@ from tclose.errors import (
 )
 from tclose.passes.microaggregate import region_task
 from tclose.passes.microaggregate.unions.cluster_series import SeriesUnits
+from tclose.passes.persons import person_numbers
 from tclose.passes.publish import publish as publishing
 from tclose.passes.release import open_release, run_release
-from tclose.passes.series import link_persons
+from tclose.passes.series import link_persons, person_ranks
 from tclose.passes.series.link_persons import SeriesLink
 from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import ReleaseRepository
@@ -99,6 +100,23 @@ def test_same_bytes_in_other_regions_and_workers(
     shutil.rmtree(copied.folder / "releases" / "panel-2")
     document = copied.policy(2) | {"engine": {"scheduler": "local", "workers": 2}}
     assert release(document).data == made[2].data
+
+
+@pytest.mark.parametrize(("of_ranks", "of_numbers"), [(300, 10_000), (10_000, 100), (500, 90)])
+def test_ranges_of_hashes_change_nothing(
+    made: list[Released],
+    copied: SeriesMonths,
+    monkeypatch: pytest.MonkeyPatch,
+    of_ranks: int,
+    of_numbers: int,
+) -> None:
+    """Persons are told apart in several ranges of hashes, and numbered in several others."""
+    monkeypatch.setattr(person_ranks, "MERGED_PERSONS", of_ranks)
+    monkeypatch.setattr(person_numbers, "MERGED_PERSONS", of_numbers)
+    shutil.rmtree(copied.folder / "releases" / "panel-2")
+    again = release(copied.policy(2))
+    assert again.data == made[2].data
+    assert again.internal["over_time"] == made[2].internal["over_time"]
 
 
 def test_departures_that_are_refused(copied: SeriesMonths) -> None:

@@ -13,10 +13,10 @@ from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Kind, Role
 from tclose.model.input_pieces import Partition
 from tclose.passes.persons.person_keys import (
-    count_person_records,
     hash_partition,
     hash_persons,
     hide_persons,
+    list_persons,
     merge_key_counts,
 )
 
@@ -61,7 +61,8 @@ def test_no_records_have_no_persons() -> None:
     hashes, places = hash_persons(*column_of(pa.array([], pa.string())), KEY)
     assert hashes.shape == (0, 2)
     assert places.size == 0
-    assert count_person_records(hashes, places).shape == (3, 0)
+    persons, of_records = list_persons(hashes, places)
+    assert (persons.shape, of_records.size) == ((3, 0), 0)
 
 
 def test_hidden_persons_are_hexadecimal_digits_and_nulls_stay() -> None:
@@ -95,7 +96,8 @@ def test_hashes_of_held_records_come_with_them() -> None:
 
 def test_records_of_each_person_are_counted_in_the_order_of_hashes() -> None:
     hashes = np.array([[5, 1], [2, 9], [2, 3]], dtype=np.uint64)
-    counted = count_person_records(hashes, np.array([0, 1, 0, 2, 0, 1]))
+    counted, of_records = list_persons(hashes, np.array([0, 1, 0, 2, 0, 1]))
+    assert of_records.tolist() == [2, 1, 2, 0, 2, 1]
     assert counted.T.tolist() == [[2, 3, 1], [2, 9, 2], [5, 1, 3]]
 
 

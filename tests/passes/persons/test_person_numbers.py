@@ -8,7 +8,7 @@ import pytest
 
 from tclose.errors import DataError, PolicyError
 from tclose.passes.compare.keyed_hashes import UInt64
-from tclose.passes.persons.person_keys import PERSON_HASHES, count_person_records
+from tclose.passes.persons.person_keys import PERSON_HASHES, PERSON_PLACES, list_persons
 from tclose.passes.persons.person_numbers import (
     NUMBER_TASK,
     NUMBERED,
@@ -16,6 +16,7 @@ from tclose.passes.persons.person_numbers import (
     PersonCounts,
     find_persons,
     number_persons,
+    search_hashes,
 )
 from tclose.passes.persons.person_sketch import sketch_persons
 from tclose.policy.policy import parse_policy
@@ -35,14 +36,16 @@ LOW, MIDDLE, HIGH = (3, 1), (2**63, 8), (2**64 - 1, 4)
 
 def write_hashes(_: Workspace, item: Records, pending: PendingFiles) -> None:
     hashes, places = np.unique(words(item), axis=0, return_inverse=True)
-    pending.new(PERSON_HASHES).write(count_person_records(hashes, places.reshape(-1)))
+    persons, of_records = list_persons(hashes, places.reshape(-1))
+    pending.new(PERSON_HASHES).write(persons)
+    pending.new(PERSON_PLACES).write(of_records)
 
 
 def words(records: Records) -> UInt64:
     return np.array(records, dtype=np.uint64).reshape(-1, 2)
 
 
-WRITE_TASK = Task("summarise", "hashing", write_hashes, (PERSON_HASHES,))
+WRITE_TASK = Task("summarise", "hashing", write_hashes, (PERSON_HASHES, PERSON_PLACES))
 
 
 def do_nothing(_: PassContext) -> None:
@@ -85,10 +88,10 @@ def test_numbers_go_on_from_range_to_range(context: PassContext, n_ranges: int) 
     counts = number_in_ranges(context, partitions, n_ranges)
     assert (counts.n_persons, counts.largest, counts.n_several) == (4, 2, 1)
     assert counts.firsts.tolist() == np.cumsum([0, *counts.of_ranges])[:-1].tolist()
-    asked = words([HIGH, (2**63, 7), MIDDLE, LOW])
-    found = find_persons(context.workspace, counts, asked, np.array([0, 1, 2, 3, 0]))
-    assert found.numbers.tolist() == [3, 1, 2, 0, 3]
-    assert found.n_records.tolist() == [2, 1, 1, 1, 2]
+    first = find_persons(context.workspace, counts, 0, 2)
+    assert (first.numbers.tolist(), first.n_records.tolist()) == ([3, 0], [2, 1])
+    second = find_persons(context.workspace, counts, 1, 3)
+    assert (second.numbers.tolist(), second.n_records.tolist()) == ([2, 3, 1], [1, 2, 1])
 
 
 def test_every_record_gets_the_number_of_its_person(context: PassContext) -> None:
@@ -98,10 +101,10 @@ def test_every_record_gets_the_number_of_its_person(context: PassContext) -> Non
     counts = number_in_ranges(context, partitions, 3)
     records = [record for part in partitions for record in part]
     distinct = sorted(set(records))
-    hashes, places = np.unique(words(records), axis=0, return_inverse=True)
-    found = find_persons(context.workspace, counts, hashes, places.reshape(-1))
-    assert found.numbers.tolist() == [distinct.index(record) for record in records]
-    assert found.n_records.tolist() == [Counter(records)[record] for record in records]
+    for index, part in enumerate(partitions):
+        found = find_persons(context.workspace, counts, index, len(part))
+        assert found.numbers.tolist() == [distinct.index(record) for record in part]
+        assert found.n_records.tolist() == [Counter(records)[record] for record in part]
 
 
 @pytest.mark.parametrize(
@@ -124,15 +127,20 @@ def test_as_many_persons_as_k_are_enough(context: PassContext) -> None:
 
 
 @pytest.mark.parametrize("unknown", [(0, 0), (2**63, 7), (2**63, 9), (2**64 - 1, 5)])
-def test_who_was_not_numbered_is_refused(context: PassContext, unknown: tuple[int, int]) -> None:
-    counts = number(context, [[LOW, MIDDLE, HIGH]])
+def test_who_was_not_numbered_is_refused(unknown: tuple[int, int]) -> None:
     with pytest.raises(DataError, match="the input changed while it was read; run again when it"):
-        find_persons(context.workspace, counts, words([LOW, unknown]), np.array([0, 1]))
+        search_hashes(words([LOW, MIDDLE, HIGH]).T, words([LOW, unknown]))
+
+
+def test_other_records_than_were_numbered_are_refused(context: PassContext) -> None:
+    counts = number(context, [[LOW, MIDDLE]])
+    with pytest.raises(DataError, match="the input changed while it was read; run again when it"):
+        find_persons(context.workspace, counts, 0, 3)
 
 
 def test_of_no_records_there_is_nothing_to_find(context: PassContext) -> None:
-    counts = number(context, [[LOW]])
-    found = find_persons(context.workspace, counts, words([]), np.empty(0, dtype=np.int64))
+    counts = number(context, [[LOW], []])
+    found = find_persons(context.workspace, counts, 1, 0)
     assert found.numbers.size == found.n_records.size == 0
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tclose.methods.scaling import Scaled
 from tclose.passes.microaggregate.unions.unite_classes import EarlierClasses, unite_classes
-from tclose.passes.series.departed_groups import count_torn, find_small_groups, measure_groups
-from tclose.passes.series.series_cells import KnownRelease
+from tclose.passes.series.departed_groups import CellClasses, find_small_groups
+from tclose.passes.series.series_cells import KnownRelease, find_cells
 from tclose.passes.series.series_verdict import judge_series
 
 Classes = list[int]  # of each person, -1 where she is absent
@@ -19,6 +19,12 @@ Classes = list[int]  # of each person, -1 where she is absent
 def known(classes: Classes) -> KnownRelease:
     held = np.array(classes)
     return KnownRelease(held, np.flatnonzero(held >= 0), np.empty((0, 0), np.int64), (), (), ())
+
+
+def cells_of(*drawn: Classes) -> CellClasses:
+    made = [known(one) for one in drawn]
+    cells = find_cells(made, len(drawn[0]))
+    return CellClasses.of(made, cells, np.bincount(cells))
 
 
 @st.composite
@@ -54,7 +60,7 @@ def subtract_naively(before: Classes, now: Classes) -> list[int]:
 
 @given(releases(), st.integers(1, 5))
 def test_groups_are_those_of_all_sets_of_classes(drawn: list[Classes], k: int) -> None:
-    small, smallest = find_small_groups([known(one) for one in drawn], k)
+    small, smallest = find_small_groups(cells_of(*drawn), k)
     sizes = [n for one in drawn[:-1] for n in subtract_naively(one, drawn[-1]) if n]
     assert smallest == min(sizes, default=0)
     assert (small > 0) == (0 < smallest < k)
@@ -63,7 +69,8 @@ def test_groups_are_those_of_all_sets_of_classes(drawn: list[Classes], k: int) -
         len({b for a, b in zip(one, drawn[-1], strict=True) if a == c and b >= 0}) > 1
         for one in drawn[:-1] for c in set(one) - {-1}
     )  # fmt: skip
-    assert apart == sum(count_torn(known(one), known(drawn[-1])) for one in drawn[:-1])
+    cells = cells_of(*drawn)
+    assert apart == sum(cells.count_torn(earlier) for earlier in range(len(drawn) - 1))
     assert [f.found for f in verdict.failures] == ([f"{apart:,} that came apart"] if apart else [])
 
 
@@ -101,7 +108,7 @@ def test_no_linear_combination_tells_more(drawn: list[Classes]) -> None:
         for of in (before, now) for c in sorted(set(of) - {-1})
     ]  # fmt: skip
     told = [row[len(stay) :] for row in reduce_rows(sums) if not any(row[: len(stay)])]
-    groups = [n for n in measure_groups(known(before), known(now)).tolist() if n]
+    groups = [n for n in cells_of(before, now).measure_groups(0).tolist() if n]
     assert len(reduce_rows(told)) == len(groups)
     assert sorted(sum(map(bool, row)) for row in reduce_rows(told)) == sorted(groups)
 
@@ -130,8 +137,8 @@ def test_unions_lose_none_or_k(drawn: list[Classes], k: int, seed: int) -> None:
     final = [-1] * len(drawn[0])
     for p, c in zip(here, united.tolist(), strict=True):
         final[p] = c
-    made = [known(one) for one in (*drawn[:-1], final)]
-    assert sum(count_torn(one, made[-1]) for one in made[:-1]) == 0
+    cells = cells_of(*drawn[:-1], final)
+    assert sum(cells.count_torn(earlier) for earlier in range(len(drawn) - 1)) == 0
     if len(set(united.tolist())) > 1:
         assert find_failing(drawn[:-1], final, k) == []
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from tclose.errors import VerificationError
 from tclose.passes.encode.encode_task import ENCODE_TASK, HISTOGRAM, EncodeInput
-from tclose.passes.persons.person_keys import PERSON_KEY
+from tclose.passes.persons.person_keys import PERSON_HASHES, PERSON_PLACES
 from tclose.passes.persons.person_numbers import NUMBERED
 from tclose.passes.persons.person_values import WEIGH_TASK, merge_person_values
 from tclose.passes.plan.plan import PLAN
@@ -48,7 +48,8 @@ ENCODE = Pass(
         BUCKETED_VALUES,
         SOURCE,
         PARTITIONS,
-        PERSON_KEY,
+        PERSON_HASHES,
+        PERSON_PLACES,
         NUMBERED,
         UNITS,
     ),

@@ -23,7 +23,6 @@ from tclose.model.input_pieces import Partition
 from tclose.passes.encode.region_bins import bin_records
 from tclose.passes.encode.wide_columns import WIDE, WIDE_ENDS, WIDE_SIZES, ReferenceWriter
 from tclose.passes.microaggregate.losses import compared_columns
-from tclose.passes.persons.person_keys import PERSON_KEY, hash_partition
 from tclose.passes.persons.person_numbers import RecordPersons, find_persons
 from tclose.passes.persons.person_values import (
     PERSON_DIGEST,
@@ -84,9 +83,7 @@ def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) 
     held = append_joint(stacked, workspace.load_shared(JOINTS))
     of_records, units = None, None
     if plan.persons is not None and source.person is not None:
-        key = workspace.load_shared(PERSON_KEY)
-        hashed = hash_partition(item.partition, complete_rows, positions, source.person, key)
-        of_records = find_persons(workspace, plan.persons, *hashed)
+        of_records = find_persons(workspace, plan.persons, item.index, len(complete_rows))
         _write_persons(of_records, held, pending)
         units = load_units(workspace, plan, of_records.numbers)
     bins = _find_bins(plan, source, item.index, complete_rows, (keys, held, units))

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tclose.data.key_rows import find_changes, sort_rows, sort_words
 from tclose.data.keys import plain_type
-from tclose.model.array_types import Int64
+from tclose.model.array_types import Int32, Int64
 from tclose.model.attributes import Column
 from tclose.model.input_pieces import Partition
 from tclose.passes.compare.keyed_hashes import KEY_BYTES, UInt64
@@ -31,6 +31,8 @@ Rows = TypeVar("Rows", UInt64, Int64)
 PERSON_KEY = Artifact("person-key", bytes)
 # Of a partition's persons, uint64 (3, persons): both words of the hash, and records; ascending.
 PERSON_HASHES = FileArtifact("summarise/persons", ArrayFile)
+# Of a partition's complete records, int32 (n,): which of these persons each is of.
+PERSON_PLACES = FileArtifact("summarise/person-places", ArrayFile)
 
 
 def prepare_key(context: PassContext) -> None:
@@ -84,10 +86,16 @@ def hide_persons(table: pa.Table, column: Column, key: bytes) -> pa.Table:
     return table.set_column(index, column.name, names.take(listed.indices))
 
 
-def count_person_records(hashes: UInt64, places: Int64) -> UInt64:
-    """Content of `PERSON_HASHES` for a partition."""
-    counts = np.bincount(places, minlength=len(hashes)).astype(np.uint64)
-    return merge_key_counts(np.vstack([hashes.T, counts[np.newaxis]]))
+def list_persons(hashes: UInt64, places: Int64) -> tuple[UInt64, Int32]:
+    """Content of `PERSON_HASHES` and `PERSON_PLACES`, of what `hash_partition` returns."""
+    order = sort_words(hashes[:, 0], hashes[:, 1])
+    ordered = np.ascontiguousarray(hashes[order].T)
+    is_new = find_changes([*ordered])
+    place_of = np.empty(order.size, dtype=np.int32)
+    place_of[order] = np.cumsum(is_new) - 1
+    of_records = place_of[places]
+    counts = np.bincount(of_records, minlength=int(is_new.sum())).astype(np.uint64)
+    return np.vstack([ordered[:, is_new], counts[np.newaxis]]), of_records
 
 
 def merge_key_counts(rows: Rows) -> Rows:

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tclose.data.key_rows import sort_words
 from tclose.errors import DataError, PolicyError
 from tclose.model.array_types import Int64
 from tclose.passes.compare.keyed_hashes import UInt64
 from tclose.passes.persons.person_keys import (
     PERSON_HASHES,
+    PERSON_PLACES,
     merge_key_counts,
 )
 from tclose.runtime.artifacts.arrays import ArrayFile
@@ -113,26 +113,30 @@ class RecordPersons:
 
 
 def find_persons(
-    workspace: Workspace, counts: PersonCounts, hashes: UInt64, places: Int64
+    workspace: Workspace, counts: PersonCounts, partition: int, n_records: int
 ) -> RecordPersons:
-    """Find the persons of some complete records, by what `hash_partition` returns of them.
+    """Find the persons of the complete records of a partition, of which there are so many.
 
     Raises
     ------
     DataError
-        There is a person who was not numbered.
+        There were others when they were numbered.
     """
-    numbers, n_records = np.empty((2, len(hashes)), dtype=np.int64)
-    order = sort_words(hashes[:, 0], hashes[:, 1])  # each search goes on near the last one
-    ends = np.searchsorted(hashes[order, 0], cut_hashes(len(counts.of_ranges)))
-    stops = [*ends[1:], order.size]
+    hashes = workspace.file(PERSON_HASHES, partition).read()[:2]
+    places = workspace.file(PERSON_PLACES, partition).read()
+    if places.size != n_records:
+        raise DataError(_CHANGED)
+    found = np.empty((2, hashes.shape[1]), dtype=np.int64)
+    ends = np.searchsorted(hashes[0], cut_hashes(len(counts.of_ranges))).tolist()
+    stops = [*ends[1:], hashes.shape[1]]
     for index, first in enumerate(counts.firsts.tolist()):
-        chosen = order[ends[index] : stops[index]]
+        part = slice(ends[index], stops[index])
         table = workspace.file(NUMBERED, index).read()
-        at = search_hashes(table, hashes[chosen])
-        numbers[chosen] = first + at
-        n_records[chosen] = table[2][at].astype(np.int64)
-    return RecordPersons(numbers[places], n_records[places])
+        at = search_hashes(table, np.ascontiguousarray(hashes[:, part].T))
+        found[0, part] = first + at
+        found[1, part] = table[2][at].astype(np.int64)
+    numbers, of_persons = found
+    return RecordPersons(numbers[places], of_persons[places])
 
 
 def search_hashes(table: UInt64, hashes: UInt64) -> Int64:

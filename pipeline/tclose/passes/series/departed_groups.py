@@ -7,6 +7,7 @@ so the smallest sets that can be subtracted are the connected sets of classes of
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,36 +40,52 @@ def connect_classes(first: Integers, second: Integers) -> Int64:
             return of_first
 
 
-def measure_groups(earlier: KnownRelease, newest: KnownRelease) -> Int64:
-    """Count the persons who left each connected set of classes of two releases: int64 (sets,)."""
-    was = earlier.classes != ABSENT_CLASS
-    stays = was & (newest.classes != ABSENT_CLASS)
-    sets = connect_classes(
-        np.append(earlier.classes[stays], earlier.classes.max(initial=0)),
-        np.append(newest.classes[stays], newest.classes.max(initial=0) + 1),
-    )
-    left = np.bincount(sets[earlier.classes[was & ~stays]], minlength=sets.size)
-    groups: Int64 = left[np.unique(sets)]
-    return groups
+@dataclass(frozen=True, eq=False)
+class CellClasses:
+    """Cells of a window, whose persons are in the same classes.
 
-
-def count_torn(earlier: KnownRelease, newest: KnownRelease) -> int:
-    """Count the classes of an earlier release with persons in several classes of the newest."""
-    stays = (earlier.classes != ABSENT_CLASS) & (newest.classes != ABSENT_CLASS)
-    n_newest = int(newest.classes.max(initial=0)) + 1
-    of_earlier = earlier.classes[stays].astype(np.int64)
-    links = np.unique(of_earlier * n_newest + newest.classes[stays])
-    return int((np.bincount(links // n_newest) > 1).sum())
-
-
-def find_small_groups(releases: Sequence[KnownRelease], k: int) -> tuple[int, int]:
-    """Groups of 1 to k - 1 persons who left any earlier release, and the smallest of all, or 0.
-
-    Parameters
-    ----------
-    releases : oldest first, with the persons of all
+    ``classes``: of each release, oldest first, the class of each cell (c,), or ``ABSENT_CLASS``;
+    ``sizes`` int64 (c,): persons.
     """
-    sizes = [measure_groups(one, releases[-1]) for one in releases[:-1]]
+
+    classes: list[Integers]
+    sizes: Int64
+
+    @classmethod
+    def of(cls, releases: Sequence[KnownRelease], cells: Int64, sizes: Int64) -> "CellClasses":
+        """The cells of releases; int64 (persons,), -1 of persons who are in none."""
+        somebody = np.zeros(sizes.size, dtype=np.int64)
+        persons = np.flatnonzero(cells >= 0)
+        somebody[cells[persons]] = persons
+        there = sizes > 0
+        return cls([one.classes[somebody[there]] for one in releases], sizes[there])
+
+    def measure_groups(self, earlier: int) -> Int64:
+        """Count the persons who left each connected set of classes of a release: int64 (sets,)."""
+        before, now = self.classes[earlier], self.classes[-1]
+        was = before != ABSENT_CLASS
+        stays = was & (now != ABSENT_CLASS)
+        sets = connect_classes(
+            np.append(before[stays], before.max(initial=0)),
+            np.append(now[stays], now.max(initial=0) + 1),
+        )
+        gone = was & ~stays
+        left = np.bincount(sets[before[gone]], self.sizes[gone], sets.size)
+        groups: Int64 = left[np.unique(sets)].astype(np.int64)
+        return groups
+
+    def count_torn(self, earlier: int) -> int:
+        """Count the classes of an earlier release with persons in several classes of the newest."""
+        before, now = self.classes[earlier], self.classes[-1]
+        stays = (before != ABSENT_CLASS) & (now != ABSENT_CLASS)
+        n_now = int(now.max(initial=0)) + 1
+        links = np.unique(before[stays].astype(np.int64) * n_now + now[stays])
+        return int((np.bincount(links // n_now) > 1).sum())
+
+
+def find_small_groups(cells: CellClasses, k: int) -> tuple[int, int]:
+    """Groups of 1 to k - 1 persons who left any earlier release, and the smallest of all, or 0."""
+    sizes = [cells.measure_groups(earlier) for earlier in range(len(cells.classes) - 1)]
     groups = np.concatenate([np.empty(0, dtype=np.int64), *sizes])
     groups = groups[groups > 0]
     return int((groups < k).sum()), int(groups.min()) if groups.size else 0

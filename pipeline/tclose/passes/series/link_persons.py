@@ -222,6 +222,8 @@ def link_series(
     person = None if source.person is None else source.person.name
     hiding = replace(source, reading=replace(source.reading, hidden=person))
     partitions = add_held(context, source, partitions, held, handed_out, len(releases))
+    del linked, values, table, departed, held
+    pa.default_memory_pool().release_unused()  # a column of the whole table, and what it took
     return hiding, partitions, (link,)
 
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tclose.data.key_rows import find_changes, sort_words
@@ -132,6 +133,8 @@ def read_registers(
         workspace.new_file(REGISTERED_ROWS, index).write(rows)
         forgotten.append(persons.forgotten)
         registered.append(_without_rows(persons))
+        del persons
+        pa.default_memory_pool().release_unused()  # which keeps as much as a register takes
     workspace.new_file(REGISTERED_HASHES, len(releases)).write(np.concatenate(forgotten).T)
     context.write(REGISTERED, tuple(registered))
     return tuple(registered)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tclose.model.array_types import Int64, Integers
 from tclose.model.verification import Failure
-from tclose.passes.series.departed_groups import count_torn, find_small_groups
+from tclose.passes.series.departed_groups import CellClasses, find_small_groups
 from tclose.passes.series.series_cells import ABSENT_CLASS, KnownRelease, find_cells, measure_cells
 
 # Ways to treat persons who leave: what is asked of cells of theirs, or of groups.
@@ -78,7 +78,8 @@ def judge_series(
     failing = measured.fail(k)
     left = before[-1] & ~newest if before else earlier
     n_exposed = int(failing[cells[left]].sum())
-    n_small, smallest_group = find_small_groups(releases, k)
+    of_cells = CellClasses.of(releases, cells, measured.sizes)
+    n_small, smallest_group = find_small_groups(of_cells, k)
     return SeriesVerdict(
         n_cells=int(present.sum()),
         smallest=int(measured.sizes[present].min(initial=n_persons)),
@@ -93,7 +94,7 @@ def judge_series(
         failures=(
             *_find_failures(measured.sizes, measured.is_above, present, k),
             *_refuse_departures(int(failing[~present].sum()), departures),
-            *_refuse_groups(releases, n_small, k, departures),
+            *_refuse_groups(of_cells, n_small, k, departures),
             *_refuse_stale(releases, cells, departures),
             *_refuse_share(releases[-1], most_held),
         ),
@@ -121,9 +122,7 @@ def _refuse_departures(n_failing: int, departures: str) -> list[Failure]:
     return [Failure("departures", demand, f"{n_failing:,} cells of persons who left do not hold")]
 
 
-def _refuse_groups(
-    releases: Sequence[KnownRelease], n_small: int, k: int, departures: str
-) -> list[Failure]:
+def _refuse_groups(cells: CellClasses, n_small: int, k: int, departures: str) -> list[Failure]:
     """List what the groups of those who left do not hold, where classes are united for them."""
     if departures != UNITE:
         return []
@@ -131,7 +130,7 @@ def _refuse_groups(
     if n_small:
         demand = f"none, or at least {k} persons of each set of classes"
         failures.append(Failure("departures", demand, f"{n_small:,} smaller groups"))
-    n_apart = sum(count_torn(one, releases[-1]) for one in releases[:-1])
+    n_apart = sum(cells.count_torn(earlier) for earlier in range(len(cells.classes) - 1))
     if n_apart:
         demand = "every earlier class in one class"
         failures.append(Failure("departures", demand, f"{n_apart:,} that came apart"))

@@ -27,8 +27,9 @@ from tclose.passes.compare.record_digests import RecordDigest
 from tclose.passes.persons.person_keys import (
     PERSON_HASHES,
     PERSON_KEY,
-    count_person_records,
+    PERSON_PLACES,
     hash_partition,
+    list_persons,
 )
 from tclose.passes.summarise.records import (
     Source,
@@ -108,8 +109,9 @@ def summarise_task(
     if source.person is not None:
         key = workspace.load_shared(PERSON_KEY)
         hashed = hash_partition(partition, records, positions, source.person, key)
-        persons = count_person_records(*hashed)
+        persons, places = list_persons(*hashed)
         pending.new(PERSON_HASHES).write(persons)
+        pending.new(PERSON_PLACES).write(places)
         records = records.drop_columns([source.person.name])
     if source.sample_share > 0:
         rows = sampled_rows(positions, source.seed, source.sample_share)
@@ -198,7 +200,7 @@ SUMMARISE_TASK = Task(
     "summarise",
     "summarising",
     summarise_task,
-    (VALUE_COUNTS, JOINT_COUNTS, SAMPLE, PERSON_HASHES),
+    (VALUE_COUNTS, JOINT_COUNTS, SAMPLE, PERSON_HASHES, PERSON_PLACES),
     version=4,
 )
 DISTRIBUTE_TASK = Task("distribute", "counting values", distribute_task, (MERGED_COUNTS,))

@@ -158,6 +158,8 @@ def trace_persons(
     if plan.persons is None:
         return None
     n_persons, workspace = plan.persons.n_persons, context.workspace
+    if not plan.persons.n_several:
+        return _trace_single_records(workspace, plan, n_classes)
     firsts = range(0, n_persons, TRACED_PERSONS)
     items = [
         TraceInput(first, min(first + TRACED_PERSONS, n_persons), tuple(n_classes))
@@ -178,6 +180,30 @@ def trace_persons(
         n_below_k=cells.n_below_k,
         lasting=cells.lasting,
         by_classes=by_classes,
+    )
+
+
+def _trace_single_records(
+    workspace: Workspace, plan: Plan, n_classes: Sequence[int]
+) -> PersonTraces:
+    """Trace persons of one record each: those of a class are told apart by nothing."""
+    lasting = _list_lasting(plan)
+    sizes, n_told = [np.empty(0, dtype=np.int64)], np.zeros(len(lasting), dtype=np.int64)
+    for index, n in enumerate(n_classes):
+        if n:
+            of_range = np.bincount(workspace.file(PERSON_ROWS, index).read()[1], minlength=n)
+            sizes.append(of_range)
+            for place, a in enumerate(lasting):
+                class_of = workspace.file(CLASS_VALUES, index, a).read()[0]
+                has_one = np.bincount(class_of, minlength=n) == 1
+                n_told[place] += of_range[has_one].sum()
+    cells = _describe_cells(plan, np.concatenate(sizes), n_told)
+    return PersonTraces(
+        n_several=0,
+        n_alone=cells.n_alone,
+        n_below_k=cells.n_below_k,
+        lasting=cells.lasting,
+        by_classes=cells if plan.keeps_persons else None,
     )
 
 
