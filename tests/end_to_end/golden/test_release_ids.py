@@ -79,7 +79,9 @@ def test_version_of_a_pass_makes_another_release(
     name: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = publish(document_of(source, tmp_path))
-    passes = [replace(one, version=9) if one.name == name else one for one in RELEASE.passes]
+    passes = [
+        replace(one, version=one.version + 1) if one.name == name else one for one in RELEASE.passes
+    ]
     monkeypatch.setattr(release, "RELEASE", replace(RELEASE, passes=tuple(passes)))
     second = publish(document_of(source, tmp_path))
     assert second.release != first.release

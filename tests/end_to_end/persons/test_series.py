@@ -30,7 +30,7 @@ from tclose.passes.microaggregate.unions.cluster_series import SeriesUnits
 from tclose.passes.persons import person_numbers
 from tclose.passes.publish import publish as publishing
 from tclose.passes.release import open_release, run_release
-from tclose.passes.series import link_persons, person_ranks
+from tclose.passes.series import link_persons, window_persons
 from tclose.passes.series.link_persons import SeriesLink
 from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import ReleaseRepository
@@ -111,7 +111,7 @@ def test_ranges_of_hashes_change_nothing(
     of_numbers: int,
 ) -> None:
     """Persons are told apart in several ranges of hashes, and numbered in several others."""
-    monkeypatch.setattr(person_ranks, "MERGED_PERSONS", of_ranks)
+    monkeypatch.setattr(window_persons, "MERGED_PERSONS", of_ranks)
     monkeypatch.setattr(person_numbers, "MERGED_PERSONS", of_numbers)
     shutil.rmtree(copied.folder / "releases" / "panel-2")
     again = release(copied.policy(2))

@@ -18,7 +18,7 @@ from tclose.assess.over_time.published import Published, read_release
 from tclose.data.keys import plain_type
 from tclose.data.places.locations import Location, parse_location
 from tclose.errors import TcloseError
-from tclose.model.array_types import Int64
+from tclose.model.array_types import Integers
 from tclose.passes.series.series_cells import (
     KnownRelease,
     find_cells,
@@ -116,7 +116,7 @@ def _compare(persons: ReleasedPersons, published: Published) -> str:
     return ""
 
 
-def _are_told_apart_alike(first: Int64, second: Int64) -> bool:
+def _are_told_apart_alike(first: Integers, second: Integers) -> bool:
     """Return whether two codings of the same rows tell the same rows apart."""
     n_pairs = np.unique(np.stack([first, second]), axis=1).shape[1]
     return bool(n_pairs == np.unique(first).size == np.unique(second).size)

@@ -26,18 +26,19 @@ from tclose.passes.plan.plan_files import BUCKETED_VALUES, load_distributions
 from tclose.passes.plan.planner import make_plan
 from tclose.passes.series.kept_centres import keep_centres
 from tclose.passes.series.link_persons import SERIES, SeriesLink, limits_made_for
-from tclose.passes.series.person_ranks import (
-    RANKED_HASHES,
-    REGISTERED,
-    REGISTERED_ROWS,
-    WINDOW_RANKS,
-)
 from tclose.passes.series.series_units import (
     EARLIER,
-    OWN_RANKS,
+    OWN_PERSONS,
     UNITS,
     join_regions,
     write_units,
+)
+from tclose.passes.series.window_persons import (
+    RANK_NUMBERS,
+    RANKED_HASHES,
+    REGISTERED,
+    REGISTERED_ROWS,
+    WINDOW_PERSONS,
 )
 from tclose.passes.summarise.distributions import distribute
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, InputSummary
@@ -145,7 +146,8 @@ DECIDE = Pass(
         PERSON_KEY,
         REGISTERED,
         REGISTERED_ROWS,
-        WINDOW_RANKS,
+        WINDOW_PERSONS,
+        RANK_NUMBERS,
         RANKED_HASHES,
     ),
     writes=(
@@ -158,7 +160,7 @@ DECIDE = Pass(
         PERSON_SKETCHES,
         UNITS,
         EARLIER,
-        OWN_RANKS,
+        OWN_PERSONS,
     ),
     tasks=(DISTRIBUTE_TASK, NUMBER_TASK, GROW_TASK),
     own=(DRAFT_PLAN,),

@@ -18,7 +18,7 @@ from tclose.model.input_pieces import Partition
 from tclose.passes.persons.named_key import check_register_key, identify_key
 from tclose.passes.persons.person_keys import PERSON_KEY, hash_persons
 from tclose.passes.series.headroom import HEADROOM_T, choose_size
-from tclose.passes.series.held.handed_out import open_handed_out
+from tclose.passes.series.held.handed_out import HandedOut, open_handed_out
 from tclose.passes.series.held.held_records import (
     NOBODY_LEFT,
     Departed,
@@ -29,12 +29,6 @@ from tclose.passes.series.held.held_records import (
 )
 from tclose.passes.series.kept_records import LinkedTable, keep_records
 from tclose.passes.series.left_persons import count_leavers, find_churn, find_forgotten
-from tclose.passes.series.person_ranks import (
-    LINKED_HASHES,
-    place_window,
-    rank_persons,
-    read_registers,
-)
 from tclose.passes.series.refused_releases import (
     check_departures,
     check_held_share,
@@ -44,6 +38,13 @@ from tclose.passes.series.refused_releases import (
 )
 from tclose.passes.series.series_cells import Bools, KnownRelease, find_cells
 from tclose.passes.series.series_verdict import DROP, HOLD, UNITE
+from tclose.passes.series.window_persons import (
+    LINKED_HASHES,
+    WindowPersons,
+    number_window,
+    place_window,
+    read_registers,
+)
 from tclose.passes.summarise.records import Source, kept_positions
 from tclose.policy.policy import Policy
 from tclose.policy.sections.privacy_settings import OverTimeSettings
@@ -176,55 +177,112 @@ def link_series(
     settings = run.policy.privacy.over_time
     if settings is None:
         return source, partitions, ()
+    linked = _link_records(context, source, partitions, limits_over_time(run.policy, settings))
+    handed_out, departed = _find_departed(context, source, linked)
+    left_out, held = _choose_left_out(linked, departed, settings)
+    check_held_share(held.persons.size, int((~left_out).sum()), settings.most_held)
+    if left_out.any():
+        positions = _read_linked(context.workspace, len(partitions))["position"].to_numpy()
+        partitions = leave_out(partitions, positions[left_out])
+    key_id = identify_key(context.workspace.load_shared(PERSON_KEY))
+    link = _describe(linked, run.policy, left_out, held, key_id)
+    person = None if source.person is None else source.person.name
+    hiding = replace(source, reading=replace(source.reading, hidden=person))
+    partitions = add_held(context, source, partitions, held, handed_out, len(linked.releases))
+    del linked, departed, held
+    pa.default_memory_pool().release_unused()  # a column of the whole table, and what it took
+    return hiding, partitions, (link,)
+
+
+@dataclass(frozen=True, eq=False)
+class _LinkedRecords:
+    """The records of a table beside the earlier releases of its window.
+
+    ``registered``: what the registers say besides their rows; ``earlier``: the rows, over all
+    ``persons``.
+    """
+
+    window: SeriesWindow
+    releases: tuple[SeriesRelease, ...]
+    registered: tuple[ReleasedPersons, ...]
+    persons: WindowPersons
+    table: LinkedTable
+    earlier: list[KnownRelease]
+
+
+def _link_records(
+    context: PassContext,
+    source: Source,
+    partitions: tuple[Partition, ...],
+    limits: dict[str, Fraction],
+) -> _LinkedRecords:
     context.map(
         LINK_TASK,
         [(partition, source) for partition in partitions],
         sizes=[partition.n_records for partition in partitions],
     )
-    window, releases = look_up_window(run)
+    window, releases = look_up_window(context.run)
     registered = read_registers(context, releases)
     _check_keys(context, window, registered)
-    ranks = rank_persons(context, len(releases), len(partitions))
-    limits = limits_over_time(run.policy, settings)
-    linked = pa.concat_tables(
-        [context.workspace.file(LINKED, i).read() for i in range(len(partitions))]
-    )
-    values = [linked[f"v{a}"].combine_chunks() for a in range(len(source.confidential))]
-    table = LinkedTable.of(ranks.table, values, source.confidential, limits)
-    earlier = place_window(context.workspace, registered, ranks.n_persons, limits)
+    persons = number_window(context, len(releases), len(partitions))
+    records = _read_linked(context.workspace, len(partitions))
+    values = [records[f"v{a}"].combine_chunks() for a in range(len(source.confidential))]
+    table = LinkedTable.of(persons.table, values, source.confidential, limits)
+    earlier = place_window(context.workspace, registered, persons.n_persons, limits)
+    return _LinkedRecords(window, releases, registered, persons, table, earlier)
+
+
+def _read_linked(workspace: Workspace, n_partitions: int) -> pa.Table:
+    return pa.concat_tables([workspace.file(LINKED, i).read() for i in range(n_partitions)])
+
+
+def _find_departed(
+    context: PassContext, source: Source, linked: _LinkedRecords
+) -> tuple[HandedOut | None, Departed]:
+    """The release before, and who left since, where their records may be held."""
+    policy = context.run.policy
+    settings = policy.privacy.over_time
+    if settings is None or settings.departures != HOLD or not linked.earlier:
+        return None, NOBODY_LEFT
+    handed_out = open_handed_out(linked.releases, policy, released_types(source))
+    has_forgotten = len(linked.registered[-1].forgotten) > 0
+    before = linked.earlier[-1]
+    return handed_out, find_departed(handed_out, before, linked.table, has_forgotten=has_forgotten)
+
+
+def _describe(
+    linked: _LinkedRecords, policy: Policy, left_out: Bools, held: Departed, key_id: str
+) -> SeriesLink:
+    """The place of a release in its series."""
+    settings = policy.privacy.over_time
+    assert settings is not None
+    earlier, persons = linked.earlier, linked.table.persons
     churn = find_churn(settings, earlier)
-    made_k = max(run.policy.privacy.k, choose_size(settings.k, churn, settings.window - 1))
-    is_forgotten = find_forgotten(ranks.table, ranks.forgotten, ranks.n_persons)
-    handed_out, departed = None, NOBODY_LEFT
-    if settings.departures == HOLD and earlier:
-        handed_out = open_handed_out(releases, run.policy, released_types(source))
-        has_forgotten = len(registered[-1].forgotten) > 0
-        departed = find_departed(handed_out, earlier[-1], table, has_forgotten=has_forgotten)
-    left_out, held = _choose_left_out(table, departed, earlier, settings, is_forgotten)
-    check_held_share(held.persons.size, int((~left_out).sum()), settings.most_held)
-    if left_out.any():
-        partitions = leave_out(partitions, linked["position"].to_numpy()[left_out])
-    link = SeriesLink(
-        window,
-        made_k,
-        int(left_out.sum()),
-        churn,
-        settings.k if settings.departures == UNITE else 0,
-        *count_leavers([ranks.table[~left_out], held.persons], earlier, settings.k),
-        int(is_forgotten.sum()),
-        identify_key(context.workspace.load_shared(PERSON_KEY)),
-        held.persons.size,
-        int(held.ages.max(initial=0)),
-        registered[-1].centres if registered else (),
-        table.limits,
-        ranks.of_ranges,
+    n_leavers, n_classes_left = count_leavers(
+        [persons[~left_out], held.persons], earlier, settings.k
     )
-    person = None if source.person is None else source.person.name
-    hiding = replace(source, reading=replace(source.reading, hidden=person))
-    partitions = add_held(context, source, partitions, held, handed_out, len(releases))
-    del linked, values, table, departed, held
-    pa.default_memory_pool().release_unused()  # a column of the whole table, and what it took
-    return hiding, partitions, (link,)
+    return SeriesLink(
+        window=linked.window,
+        made_k=max(policy.privacy.k, choose_size(settings.k, churn, settings.window - 1)),
+        n_left_out=int(left_out.sum()),
+        churn=churn,
+        united_k=settings.k if settings.departures == UNITE else 0,
+        n_leavers=n_leavers,
+        n_classes_left=n_classes_left,
+        n_forgotten=int(_are_forgotten(linked).sum()),
+        key_id=key_id,
+        n_held=held.persons.size,
+        stalest=int(held.ages.max(initial=0)),
+        centres=linked.registered[-1].centres if linked.registered else (),
+        limits=linked.table.limits,
+        of_ranges=linked.persons.of_ranges,
+    )
+
+
+def _are_forgotten(linked: _LinkedRecords) -> Bools:
+    """Return which records are of persons who were forgotten: bool (n,)."""
+    persons = linked.persons
+    return find_forgotten(persons.table, persons.forgotten, persons.n_persons)
 
 
 def _check_keys(
@@ -237,24 +295,20 @@ def _check_keys(
 
 
 def _choose_left_out(
-    table: LinkedTable,
-    departed: Departed,
-    earlier: list[KnownRelease],
-    settings: OverTimeSettings,
-    is_forgotten: Bools,
+    linked: _LinkedRecords, departed: Departed, settings: OverTimeSettings
 ) -> tuple[Bools, Departed]:
     """Choose the records that are not released, bool (n,), and who of those who left is held."""
-    n_records = table.persons.size
+    earlier, n_records = linked.earlier, linked.table.persons.size
     if not earlier:
         return np.zeros(n_records, dtype=np.bool_), NOBODY_LEFT
-    table = departed.join(table)
+    table = departed.join(linked.table)
     persons = table.persons
     staying = share_staying(earlier[-1], persons[:n_records])
     check_staying(staying)
-    cells = find_cells(earlier, earlier[-1].classes.size)
+    cells = find_cells(earlier, linked.persons.n_persons)
     is_held = choose_held(earlier, cells, persons[n_records:], persons[departed.moved], settings.k)
     drops = settings.departures in {DROP, HOLD}
-    first = np.append(~is_forgotten, is_held)
+    first = np.append(~_are_forgotten(linked), is_held)
     is_kept = keep_records(
         table, earlier, cells, settings.k, departures=settings.departures, first=first
     )

@@ -15,10 +15,10 @@ from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.series.kept_centres import describe_centres
 from tclose.passes.series.link_persons import SeriesLink, check_window, limits_over_time
-from tclose.passes.series.person_ranks import REGISTERED, place_window
 from tclose.passes.series.series_cells import number_hashes, place_release
-from tclose.passes.series.series_units import OWN_RANKS
+from tclose.passes.series.series_units import OWN_PERSONS
 from tclose.passes.series.series_verdict import SeriesVerdict, judge_series
+from tclose.passes.series.window_persons import REGISTERED, place_window
 from tclose.passes.verify.person_traces import PERSON_CODES, PERSON_ROWS
 from tclose.releases.series.register_file import NOBODY, ReleasedPersons, write_register
 from tclose.runtime.artifacts.arrays import ArrayFile
@@ -123,7 +123,7 @@ def judge_window(context: PassContext, series: SeriesLink, rows: ReleasedRows) -
     window = []
     if series.window.releases:
         n_persons = sum(series.of_ranges)
-        persons = context.workspace.file(OWN_RANKS, 0).read()[rows.persons]
+        persons = context.workspace.file(OWN_PERSONS, 0).read()[rows.persons]
         registered = context.read(REGISTERED)
         window = place_window(context.workspace, registered, n_persons, limits)
     placed = [*window, place_release(register, persons, n_persons, limits)]

@@ -9,21 +9,21 @@ from tclose.model.array_types import Int64, Integers
 from tclose.passes.plan.coarse_tree import count_regions
 from tclose.passes.plan.plan import Plan, UnitRegions
 from tclose.passes.series.link_persons import SeriesLink, check_window
-from tclose.passes.series.person_ranks import REGISTERED, place_window, rank_own
 from tclose.passes.series.series_cells import (
     ABSENT_CLASS,
     KnownRelease,
     find_cells,
     number_densely,
 )
+from tclose.passes.series.window_persons import REGISTERED, find_own, place_window
 from tclose.runtime.artifacts.arrays import ArrayFile
 from tclose.runtime.artifacts.artifacts import FileArtifact, Workspace
 from tclose.runtime.pipeline import PassContext
 
 # int32 (persons,): the unit of each person by her number, -1 of those in no earlier release.
 UNITS = FileArtifact("plan/units", ArrayFile, version=2)
-# int32 (persons,): the rank of each person by her number, of a release that has earlier ones.
-OWN_RANKS = FileArtifact("plan/own-ranks", ArrayFile)
+# int32 (persons,): the number in the window of each person by that in the plan.
+OWN_PERSONS = FileArtifact("plan/own-persons", ArrayFile)
 # int64 (2, releases, persons), where departures are united: the class of each person in each
 # earlier release, -1 where she was absent, and how many persons of that class are not here.
 EARLIER = FileArtifact("plan/earlier", ArrayFile)
@@ -40,8 +40,8 @@ def write_units(context: PassContext, plan: Plan, series: tuple[SeriesLink, ...]
         return plan
     check_window(context.run, series[0].window)
     n_persons = sum(series[0].of_ranges)
-    persons = rank_own(context.workspace, plan, series[0].of_ranges)
-    context.workspace.new_file(OWN_RANKS).write(persons)
+    persons = find_own(context.workspace, plan, series[0].of_ranges)
+    context.workspace.new_file(OWN_PERSONS).write(persons)
     window = place_window(context.workspace, context.read(REGISTERED), n_persons)
     is_known = np.zeros(n_persons, dtype=np.bool_)
     for release in window:

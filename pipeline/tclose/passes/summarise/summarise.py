@@ -15,12 +15,13 @@ from tclose.passes.persons.person_keys import PERSON_KEY, prepare_key
 from tclose.passes.plan.notices.footprint import check_disk, check_pieces
 from tclose.passes.series.held.held_records import HELD
 from tclose.passes.series.link_persons import LINK_TASK, SERIES, link_series
-from tclose.passes.series.person_ranks import (
+from tclose.passes.series.window_persons import (
+    RANK_NUMBERS,
     RANK_TASK,
     REGISTERED,
     REGISTERED_HASHES,
     REGISTERED_ROWS,
-    WINDOW_RANKS,
+    WINDOW_PERSONS,
 )
 from tclose.passes.summarise.centres import find_centres
 from tclose.passes.summarise.input_summary import (
@@ -131,7 +132,8 @@ SUMMARISE = Pass(
         SERIES,
         REGISTERED,
         REGISTERED_ROWS,
-        WINDOW_RANKS,
+        WINDOW_PERSONS,
+        RANK_NUMBERS,
         SUPPRESSION,
         INPUT_SUMMARY,
     ),

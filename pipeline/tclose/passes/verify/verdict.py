@@ -30,7 +30,6 @@ from tclose.passes.persons.person_values import (
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.series.link_persons import SERIES
-from tclose.passes.series.person_ranks import REGISTERED, REGISTERED_ROWS, WINDOW_RANKS
 from tclose.passes.series.register_release import (
     REGISTER,
     SERIES_VERDICT,
@@ -38,7 +37,8 @@ from tclose.passes.series.register_release import (
     judge_window,
     write_rows,
 )
-from tclose.passes.series.series_units import OWN_RANKS
+from tclose.passes.series.series_units import OWN_PERSONS
+from tclose.passes.series.window_persons import REGISTERED, REGISTERED_ROWS, WINDOW_PERSONS
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.passes.verify.class_checks import ClassChecks, add_whole_table, decide
@@ -238,8 +238,8 @@ VERIFY = Pass(
         SERIES,
         REGISTERED,
         REGISTERED_ROWS,
-        WINDOW_RANKS,
-        OWN_RANKS,
+        WINDOW_PERSONS,
+        OWN_PERSONS,
         NUMBERED,
         WIDE,
         WIDE_ENDS,

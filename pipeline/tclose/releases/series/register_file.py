@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tclose.data.places.locations import internal_of
 from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import ForbiddenError, OutputError
-from tclose.model.array_types import Int64
+from tclose.model.array_types import Int32, Integers
 from tclose.model.distribution import Distribution, TreeMetric
 from tclose.releases.series.series_history import SeriesRelease
 from tclose.releases.signatures.seals import REGISTER_FILE
@@ -49,30 +49,30 @@ class Centre:
 class ReleasedPersons:
     """The persons of a release, row by row in its order.
 
-    ``release``: its name and id; ``hashes`` uint64 (n, 2); ``classes`` int64 (n,);
+    ``release``: its name and id; ``hashes`` uint64 (n, 2); ``classes`` (n,);
     ``attributes``: names of the confidential ones; ``limits``: the t that each is held to over
-    time; ``codes`` int64 (p, n): values as positions in ``tables``, the distributions of the
-    release; ``forgotten`` uint64 (f, 2): hashes of persons who are left out of later releases, as
-    whose rows they were is not to be known any more; ``key_id``: of the key of the hashes, empty if
-    the register does not say; ``stale`` int64 (n,): for how many releases the row has been held
-    since its person left, 0 of others, and empty if no row is held; ``centres``: of the
-    quasi-identifiers, none if the register does not say.
+    time; ``codes`` (p, n): values as positions in ``tables``, the distributions of the release;
+    ``forgotten`` uint64 (f, 2): hashes of persons who are left out of later releases, as whose rows
+    they were is not to be known any more; ``key_id``: of the key of the hashes, empty if the
+    register does not say; ``stale`` (n,): for how many releases the row has been held since its
+    person left, 0 of others, and empty if no row is held; ``centres``: of the quasi-identifiers,
+    none if the register does not say. Integers are int32, as in the file, or int64.
     """
 
     release: str
     hashes: NDArray[np.uint64]
-    classes: Int64
+    classes: Integers
     attributes: tuple[str, ...]
     limits: tuple[Fraction, ...]
-    codes: Int64
+    codes: Integers
     tables: tuple[Distribution, ...]
     forgotten: NDArray[np.uint64] = field(default_factory=lambda: NOBODY)
     key_id: str = ""
-    stale: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    stale: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     centres: tuple[Centre, ...] = ()
 
 
-def tabulate(codes: Int64, n_values: int, metric: TreeMetric | None = None) -> Distribution:
+def tabulate(codes: Integers, n_values: int, metric: TreeMetric | None = None) -> Distribution:
     """The distribution of all rows over values that are told apart by their positions alone."""
     cumulative = np.cumsum(np.bincount(codes, minlength=n_values), dtype=np.int64)
     prefix = np.concatenate([np.zeros(1, np.int64), np.cumsum(cumulative, dtype=np.int64)])
@@ -129,18 +129,16 @@ def read_register(content: bytes) -> ReleasedPersons:
         They are of another version, or no register.
     """
     try:
-        table = pq.read_table(io.BytesIO(content))
-        about = json.loads((table.schema.metadata or {})[_ABOUT])
+        file = pq.ParquetFile(io.BytesIO(content))
+        about = json.loads((file.schema_arrow.metadata or {})[_ABOUT])
         if about["version"] != VERSION:
             raise ValueError(f"is of version {about['version']}")
         described = about["attributes"]
-        codes = np.array(
-            [_integers(table, f"value{a}") for a in range(len(described))], dtype=np.int64
-        ).reshape(len(described), len(table))
+        hashes, classes, codes, stale = _read_rows(file, len(described))
         return ReleasedPersons(
             release=about["release"],
-            hashes=np.stack([table[f"person_{part}"].to_numpy() for part in ("high", "low")], 1),
-            classes=_integers(table, "class"),
+            hashes=hashes,
+            classes=classes,
             attributes=tuple(one["name"] for one in described),
             limits=tuple(Fraction(one["t"]) for one in described),
             codes=codes,
@@ -150,7 +148,7 @@ def read_register(content: bytes) -> ReleasedPersons:
             ),
             forgotten=_read_hashes(about.get("forgotten", [])),
             key_id=str(about.get("key_id", "")),
-            stale=_stale(table),
+            stale=stale,
             centres=tuple(
                 Centre(one["name"], one["aggregate"], tuple(one["order"]))
                 for one in about.get("centres", [])
@@ -166,13 +164,25 @@ def _read_hashes(texts: list[str]) -> NDArray[np.uint64]:
     return np.frombuffer(bytes.fromhex("".join(texts)), dtype=np.uint64).reshape(-1, 2)
 
 
-def _integers(table: pa.Table, name: str) -> Int64:
-    values: Int64 = table[name].to_numpy().astype(np.int64)
-    return values
-
-
-def _stale(table: pa.Table) -> Int64:
-    return _integers(table, "stale") if "stale" in table.column_names else np.empty(0, np.int64)
+def _read_rows(
+    file: pq.ParquetFile, n_attributes: int
+) -> tuple[NDArray[np.uint64], Int32, Int32, Int32]:
+    """The hashes, classes, values and ages of all rows; a row group at a time is decoded."""
+    n_rows, is_stale = file.metadata.num_rows, "stale" in file.schema_arrow.names
+    hashes = np.empty((n_rows, 2), dtype=np.uint64)
+    classes = np.empty(n_rows, dtype=np.int32)
+    codes = np.empty((n_attributes, n_rows), dtype=np.int32)
+    stale = np.empty(n_rows if is_stale else 0, dtype=np.int32)
+    columns = {"person_high": hashes[:, 0], "person_low": hashes[:, 1], "class": classes}
+    columns |= {f"value{a}": of_attribute for a, of_attribute in enumerate(codes)}
+    columns |= {"stale": stale} if is_stale else {}
+    start = 0
+    for group in range(file.num_row_groups):
+        rows = file.read_row_group(group, columns=[*columns])
+        for name, column in columns.items():
+            column[start : start + len(rows)] = rows[name].to_numpy()
+        start += len(rows)
+    return hashes, classes, codes, stale
 
 
 def _metric(described: dict[str, Any]) -> TreeMetric | None:

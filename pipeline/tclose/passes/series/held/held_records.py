@@ -28,8 +28,8 @@ from tclose.model.input_pieces import Partition
 from tclose.passes.series.held.divisible_cells import find_divisible
 from tclose.passes.series.held.handed_out import HandedOut, ToldApart, refuse_damaged
 from tclose.passes.series.kept_records import LinkedTable
-from tclose.passes.series.person_ranks import find_hashes
 from tclose.passes.series.series_cells import Bools, KnownRelease, measure_cells
+from tclose.passes.series.window_persons import find_hashes
 from tclose.passes.summarise.records import Source
 from tclose.runtime.artifacts.arrays import WorkingFile
 from tclose.runtime.artifacts.artifacts import FileArtifact

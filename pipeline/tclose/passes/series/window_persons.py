@@ -1,8 +1,9 @@
-"""Ranks of the persons of a window and a table among all of them: by hashes, a range at a time.
+"""Persons of a window and a table, told apart by their hashes, and numbered.
 
 Whoever compares releases asks only who is the same. So registers are read once, and each person
-gets a number of four bytes in the place of a hash of sixteen: her rank, which is the same for any
-number of partitions and workers.
+gets a number of four bytes in the place of a hash of sixteen. Hashes are ranked a range at a time,
+which is the same for any number of partitions and workers; then persons are numbered as they first
+come, release by release, since rows are class by class: who was together is near in memory.
 """
 
 from collections.abc import Sequence
@@ -44,8 +45,9 @@ REGISTERED = Artifact("registered", tuple[ReleasedPersons, ...])
 # Of a range of hashes, int32 (2, m): row in its piece, and rank in the range; piece by piece.
 RANGE_RANKS = FileArtifact("rank/ranks", ArrayFile)
 RANKED_HASHES = FileArtifact("rank/hashes", ArrayFile)  # uint64 (2, persons of the range)
-# Of each release of the window, int32 (n,): the rank of each row's person.
-WINDOW_RANKS = FileArtifact("summarise/window-ranks", ArrayFile)
+# Of each release of the window, int32 (n,): the number of each row's person.
+WINDOW_PERSONS = FileArtifact("summarise/window-persons", ArrayFile)
+RANK_NUMBERS = FileArtifact("summarise/rank-numbers", ArrayFile)  # int32 (persons,): of each rank
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,13 @@ class RankedRange:
 
 
 @dataclass(frozen=True, eq=False)
-class PersonRanks:
-    """Ranks among ``n_persons``: of the rows of releases, of the forgotten, and of the table."""
+class WindowPersons:
+    """The numbers of persons: of those who were forgotten, and of the table's records.
+
+    ``of_ranges``: persons in each range of hashes.
+    """
 
     of_ranges: tuple[int, ...]
-    window: tuple[Int32, ...]
     forgotten: Int32
     table: Int32
 
@@ -146,31 +150,45 @@ def _without_rows(persons: ReleasedPersons) -> ReleasedPersons:
     return replace(persons, hashes=NOBODY, classes=nothing, codes=codes, stale=nothing)
 
 
-def rank_persons(context: PassContext, n_releases: int, n_partitions: int) -> PersonRanks:
-    """Rank the persons of a window and of a table; those of the releases stay in files."""
-    workspace, n_registers = context.workspace, n_releases + 1
+def number_window(context: PassContext, n_releases: int, n_partitions: int) -> WindowPersons:
+    """Number the persons of a window and of a table; those of the releases stay in files."""
+    workspace = context.workspace
+    of_ranges, pieces = _rank_pieces(context, n_releases + 1, n_partitions)
+    numbers, n_numbered = np.full(sum(of_ranges), -1, dtype=np.int32), 0
+    *releases, forgotten = pieces[: n_releases + 1]
+    table = np.concatenate([np.empty(0, dtype=np.int32), *pieces[n_releases + 1 :]])
+    forgotten = np.unique(forgotten)  # who was in several releases was forgotten in each
+    for ranks in (*releases, table, forgotten):
+        new = ranks[numbers[ranks] < 0]
+        numbers[new] = np.arange(n_numbered, n_numbered + new.size, dtype=np.int32)
+        n_numbered += new.size
+        ranks[:] = numbers[ranks]
+    for index, persons in enumerate(releases):
+        workspace.new_file(WINDOW_PERSONS, index).write(persons)
+    workspace.new_file(RANK_NUMBERS).write(numbers)
+    return WindowPersons(of_ranges, forgotten, table)
+
+
+def _rank_pieces(
+    context: PassContext, n_registers: int, n_partitions: int
+) -> tuple[tuple[int, ...], list[Int32]]:
+    """Persons in each range of hashes, and the rank among all of each row of each piece."""
+    workspace = context.workspace
     sizes = [workspace.file(REGISTERED_HASHES, i).read().shape[1] for i in range(n_registers)]
     sizes += [workspace.file(LINKED_HASHES, i).read().shape[1] for i in range(n_partitions)]
     n_ranges = max(1, -(-sum(sizes) // MERGED_PERSONS))
     items = [RankInput(index, n_ranges, n_registers, n_partitions) for index in range(n_ranges)]
     ranges = context.map(RANK_TASK, items)
-    of_pieces = [np.empty(size, dtype=np.int32) for size in sizes]
+    pieces = [np.empty(size, dtype=np.int32) for size in sizes]
     first = 0
     for index, of_range in enumerate(ranges):
         rows, ranks = workspace.file(RANGE_RANKS, index).read()
         begin = 0
-        for of_piece, n_rows in zip(of_pieces, of_range.n_rows, strict=True):
-            of_piece[rows[begin : begin + n_rows]] = first + ranks[begin : begin + n_rows]
+        for piece, n_rows in zip(pieces, of_range.n_rows, strict=True):
+            piece[rows[begin : begin + n_rows]] = first + ranks[begin : begin + n_rows]
             begin += n_rows
         first += of_range.n_persons
-    for index, of_release in enumerate(of_pieces[:n_releases]):
-        workspace.new_file(WINDOW_RANKS, index).write(of_release)
-    return PersonRanks(
-        tuple(one.n_persons for one in ranges),
-        tuple(of_pieces[:n_releases]),
-        of_pieces[n_releases],
-        np.concatenate([np.empty(0, dtype=np.int32), *of_pieces[n_registers:]]),
-    )
+    return tuple(one.n_persons for one in ranges), pieces
 
 
 def place_window(
@@ -179,7 +197,7 @@ def place_window(
     n_persons: int,
     limits: dict[str, Fraction] | None = None,
 ) -> list[KnownRelease]:
-    """The earlier releases over all persons, by their ranks.
+    """The earlier releases over all persons, by their numbers.
 
     Parameters
     ----------
@@ -193,8 +211,8 @@ def place_window(
         whole = replace(persons, classes=rows[0], codes=rows[1:n_codes])
         if len(rows) > n_codes:
             whole = replace(whole, stale=rows[n_codes])
-        ranks = workspace.file(WINDOW_RANKS, index).read()
-        window.append(place_release(whole, ranks, n_persons, limits))
+        numbers = workspace.file(WINDOW_PERSONS, index).read()
+        window.append(place_release(whole, numbers, n_persons, limits))
     return window
 
 
@@ -203,8 +221,8 @@ def find_hashes(workspace: Workspace, release: int, rows: NDArray[np.int64]) -> 
     return np.ascontiguousarray(workspace.file(REGISTERED_HASHES, release).read()[:, rows].T)
 
 
-def rank_own(workspace: Workspace, plan: Plan, of_ranges: Sequence[int]) -> Int32:
-    """The rank of each person of the table by her number: int32 (persons,).
+def find_own(workspace: Workspace, plan: Plan, of_ranges: Sequence[int]) -> Int32:
+    """The number in the window of each person by that in the plan: int32 (persons,).
 
     Parameters
     ----------
@@ -227,4 +245,5 @@ def rank_own(workspace: Workspace, plan: Plan, of_ranges: Sequence[int]) -> Int3
             found = search_hashes(known, np.ascontiguousarray(numbered[:2, begin:stop].T))
             ranks[n_ranked : n_ranked + found.size] = firsts[index] + found
             n_ranked += found.size
-    return ranks
+    numbers: Int32 = workspace.file(RANK_NUMBERS, 0).read()[ranks]
+    return numbers
