@@ -42,11 +42,13 @@ class UnitRegions:
     """Regions of a later release of a series, which persons who stay together are in together.
 
     ``first_units``: the first unit of each; ``n_new``: regions of newcomers, who are in no unit;
-    0 if they are too few for one, and in the last region of units.
+    0 if they are too few for one, and in the last region of units; ``newcomers``: how many they
+    are.
     """
 
     first_units: tuple[int, ...]
     n_new: int
+    newcomers: int = 0
 
     @property
     def n_regions(self) -> int:
@@ -207,6 +209,12 @@ class Plan:
     def n_records(self) -> int:
         """Records that the release has to hold."""
         return sum(release_partition.n_records for release_partition in self.release_partitions)
+
+    @property
+    def n_clustered(self) -> int:
+        """Records that classes are made of: all, or of a later release of a series newcomers."""
+        regions = [one.unit_regions for one in self.release_partitions]
+        return sum(one.newcomers for one in regions if one) if all(regions) else self.n_records
 
     @cached_property
     def n_bins(self) -> int:

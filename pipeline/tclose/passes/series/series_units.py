@@ -83,7 +83,7 @@ def cut_units(units: Int64, least_new: int) -> UnitRegions:
     begins = np.array([n_known * i // n_regions for i in range(n_regions)])
     first_units = np.unique(np.searchsorted(through, begins, side="right"))
     n_regions_new = count_regions(n_new) if n_new >= least_new or not n_known else 0
-    return UnitRegions(tuple(first_units.tolist()), n_regions_new)
+    return UnitRegions(tuple(first_units.tolist()), n_regions_new, n_new)
 
 
 def load_units(workspace: Workspace, plan: Plan, persons: Int64) -> Int64 | None:

@@ -19,7 +19,7 @@ from tclose.passes.plan.notices.costs.class_seconds import (
 )
 from tclose.passes.plan.notices.costs.run_scope import RunScope
 from tclose.passes.plan.notices.costs.step_costs import describe_estimate, estimate_run
-from tclose.passes.plan.plan import Plan
+from tclose.passes.plan.plan import Plan, UnitRegions
 from tclose.passes.plan.search_budget import FAST, LEAN, OFF, SearchBudget
 from tclose.releases.manifest.plan_document import CostEstimate
 
@@ -65,6 +65,16 @@ class TestClasses:
         searches = [work.search for work in works]
         assert searches[0] == 0.0 < searches[1] < searches[2] < searches[3] == 30.0
         assert len({work.clusters for work in works}) == 1
+
+    def test_of_a_later_release_newcomers_alone_are_searched(self) -> None:
+        plan = plan_of()
+        [one] = plan.release_partitions
+        regions = UnitRegions((0, 500), 1, newcomers=800)
+        later = replace(plan, release_partitions=(replace(one, unit_regions=regions),))
+        searched, of_new = count_class_work(plan), count_class_work(later)
+        assert of_new.search == pytest.approx(searched.search / 10)
+        assert of_new.clusters < searched.clusters
+        assert split_trial(later, 8.0, 2.0) == ClassWork(2.0, pytest.approx(0.6))
 
 
 class TestEstimate:

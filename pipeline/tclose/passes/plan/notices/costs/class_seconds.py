@@ -59,7 +59,8 @@ def count_class_work(plan: Plan) -> ClassWork:
     if not plan.method.cuts_by_subsets:
         return ClassWork(plan.n_records * OTHER_RECORD, _count_search(plan))
     clusters = plan.n_records * (CLUSTERED_RECORD + n_columns * CLUSTERED_VALUE)
-    clusters += count_distances(plan) * n_columns * SECONDS_PER_DISTANCE
+    share = plan.n_clustered / max(1, plan.n_records)
+    clusters += share * count_distances(plan) * n_columns * SECONDS_PER_DISTANCE
     return ClassWork(clusters, _count_search(plan))
 
 
@@ -74,6 +75,7 @@ def split_trial(plan: Plan, seconds: float, clusters: float) -> ClassWork:
     """
     if is_searched(plan):
         times = 1.0 if plan.search_budget.free_effort else LEAN_TIMES
+        times *= plan.n_clustered / max(1, plan.n_records)
         return ClassWork(min(clusters, seconds), times * max(0.0, seconds - clusters))
     return ClassWork(clusters if plan.method.cuts_by_subsets else seconds, 0.0)
 
@@ -89,12 +91,13 @@ def _count_search(plan: Plan) -> float:
     budget: SearchBudget = plan.search_budget
     if budget.seconds is not None:
         return budget.seconds
+    n_records = plan.n_clustered
     if plan.keeps_persons:
-        return KEPT_RECORD * plan.n_records
+        return KEPT_RECORD * n_records
     if budget.after is not None:
         each = WIDE_RECORD if budget.block_classes > 512 else FULL_RECORD
-        return each * plan.n_records
+        return each * n_records
     if not budget.free_effort:
-        return (LEAN_RECORD + LEAN_VALUE * len(plan.encodings)) * plan.n_records
+        return (LEAN_RECORD + LEAN_VALUE * len(plan.encodings)) * n_records
     is_loose = min(plan.verification_limits, default=1) >= LOOSE
-    return FAST_RECORD * plan.n_records * (LOOSE_TIMES if is_loose else 1.0)
+    return FAST_RECORD * n_records * (LOOSE_TIMES if is_loose else 1.0)
