@@ -40,7 +40,7 @@ class ReleasedRows:
     register: ReleasedPersons
 
 
-def gather_rows(
+def gather_released(
     context: PassContext,
     plan: Plan,
     n_classes: Sequence[int],

@@ -33,7 +33,7 @@ from tclose.passes.series.link_persons import SERIES
 from tclose.passes.series.register_release import (
     REGISTER,
     SERIES_VERDICT,
-    gather_rows,
+    gather_released,
     judge_window,
     write_rows,
 )
@@ -122,7 +122,7 @@ def _judge_series(
         context.write(SERIES_VERDICT, ())
         return verdict
     partitions = context.read(PARTITIONS)
-    rows = gather_rows(context, plan, n_classes, series[0].key_id, partitions)
+    rows = gather_released(context, plan, n_classes, series[0].key_id, partitions)
     judged = judge_window(context, series[0], rows)
     content = np.frombuffer(write_rows(context.workspace, plan, rows), dtype=np.uint8)
     context.workspace.new_file(REGISTER).write(content)
