@@ -12,7 +12,7 @@ from math import ceil
 import numpy as np
 
 from tclose.methods.scaling import scale_columns
-from tclose.model.array_types import Int64
+from tclose.model.array_types import Int32, Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.region_classes import (
     RegionClusters,
@@ -30,12 +30,12 @@ from tclose.privacy.t_closeness import class_distances
 class SeriesUnits:
     """The units of persons who have to stay together.
 
-    ``units`` int64 (persons,): of each person, -1 of newcomers; ``placed`` int64 (2, releases,
+    ``units`` int32 (persons,): of each person, -1 of newcomers; ``placed`` int64 (2, releases,
     persons): classes of the earlier releases, and who left these, where departures are united for
     groups of ``departed_k``, else None; ``limits``: the t of each confidential attribute over time.
     """
 
-    units: Int64
+    units: Int32
     placed: Int64 | None
     departed_k: int
     limits: tuple[Fraction, ...]
