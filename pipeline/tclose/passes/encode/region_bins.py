@@ -60,10 +60,10 @@ def locate_regions(
 
 @dataclass(frozen=True, eq=False)
 class _Ranks:
-    """Records of a release partition by partition, stratum (subset and cell) and leaf.
+    """Records of a release partition by partition, stratum (subset and cell) and place.
 
-    ``counts``, ``through`` int64 (partitions, strata, leaves): in a leaf, and up to its end;
-    ``totals`` int64 (strata, leaves): the latter of all partitions; ``starts`` int64 (partitions,
+    A place is a leaf, or a region of units. ``counts``, ``through`` int64 (partitions, strata,
+    places): in a place, and up to its end; ``totals`` int64 (strata, places): the latter of all partitions; ``starts`` int64 (partitions,
     strata): where a stratum's rows begin.
     """
 
