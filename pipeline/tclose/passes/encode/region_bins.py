@@ -63,8 +63,8 @@ class _Ranks:
     """Records of a release partition by partition, stratum (subset and cell) and place.
 
     A place is a leaf, or a region of units. ``counts``, ``through`` int64 (partitions, strata,
-    places): in a place, and up to its end; ``totals`` int64 (strata, places): the latter of all partitions; ``starts`` int64 (partitions,
-    strata): where a stratum's rows begin.
+    places): in a place, and up to its end; ``totals`` int64 (strata, places): the latter of all
+    partitions; ``starts`` int64 (partitions, strata): where a stratum's rows begin.
     """
 
     release_partition: ReleasePartition
