@@ -1,5 +1,6 @@
 """The input of a method, a region's records and demands, and its result, their classes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -7,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tclose.data.keys import Encoding, Keys
+from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.methods.generalisation.full_domain import FullDomain
 from tclose.methods.scaling import Scaled
@@ -82,12 +84,17 @@ class Clustering:
     """Class of each record, int64 (n,), from 0 without gaps.
 
     ``levels``: of generalisation, if any were chosen; ``block_starts``: where blocks' classes
-    begin, of a method that works in blocks. ``beside``: another start, which is searched
-    as well: where near records are together, less is lost at first, and there is less room for
-    exchanges.
+    begin, of a method that works in blocks. ``beside``: finds another start by the labels that
+    a search of this one ended with, if one of the other may end with less loss.
     """
 
     labels: Int64
     levels: FullDomain | None = None
     block_starts: Int64 | None = None
-    beside: "Clustering | None" = None
+    beside: Callable[[Int64], "Clustering | None"] | None = None
+
+
+def group_classes(labels: Int64) -> tuple[Int64, Int64]:
+    """The records class by class, and where each class begins: int64 (n,) and (c + 1,)."""
+    order, starts = group_by_label(labels, int(labels.max()) + 1)
+    return order, starts

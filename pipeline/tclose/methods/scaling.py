@@ -1,6 +1,6 @@
 """Quasi-identifiers as kernels take them: numbers in ranges, categories as codes with a weight."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -20,7 +20,8 @@ class Scaled:
     (q, n): codes; a plain attribute is one column, one with a taxonomy of height H is H adjacent
     ones, its nodes at the levels 0 to H-1. ``n_levels``: more than any code, at least 1.
     ``weights`` float64 (q,): what it counts that a nominal column differs, its weight or 1/H of it;
-    ``heights`` int64 (q,): H, or 1 of a plain one.
+    ``heights`` int64 (q,): H, or 1 of a plain one. ``ranges`` float64 (d,): how long the range of
+    a number is on its scale, 0 if it has one value; None if all are 1.
     """
 
     numeric: Float64
@@ -28,6 +29,7 @@ class Scaled:
     n_levels: int
     weights: Float64
     heights: Int64
+    ranges: Float64 | None = None
 
 
 def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:
@@ -39,6 +41,7 @@ def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:
     n_records = keys[0].size
     pairs = list(zip(encodings, keys, strict=True))
     numeric = [e.scale(k) * sqrt(e.column.attribute.weight) for e, k in pairs if not e.is_nominal]
+    ends = [e.scale(np.array([e.low, e.high])) for e in encodings if not e.is_nominal]
     nominal: list[NDArray[np.int32]] = []
     weights, levels = [np.empty(0)], [1]
     heights = [np.empty(0, np.int64)]
@@ -57,6 +60,15 @@ def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:
         max(levels),
         np.concatenate(weights),
         np.concatenate(heights),
+        np.array([high - low for low, high in ends]),
+    )
+
+
+def take_scaled(scaled: Scaled, rows: Int64) -> Scaled:
+    """Some records, by their rows."""
+    numeric, nominal = scaled.numeric[:, rows], scaled.nominal[:, rows]
+    return replace(
+        scaled, numeric=np.ascontiguousarray(numeric), nominal=np.ascontiguousarray(nominal)
     )
 
 

@@ -73,7 +73,7 @@ class ClassedTable:
             if any(self.emd(a, members) > limit for a, limit in enumerate(self.limits))
         ]
 
-    def merge(self, above: list[int]) -> tuple[np.ndarray, int]:
+    def merge(self, above: list[int], most_cost: float = np.inf) -> tuple[np.ndarray, int]:
         return merge_classes(
             self.numeric,
             self.nominal,
@@ -82,6 +82,7 @@ class ClassedTable:
             self.sizes,
             np.array(above, dtype=np.int64),
             self.targets(),
+            most_cost,
         )
 
 
@@ -146,6 +147,20 @@ class TestProperties:
             assert n_classes == len(before)
 
     @repeatable
+    @given(classed_tables(), st.floats(0, 20))
+    def test_gives_up_where_unions_cost_more(self, table: ClassedTable, most: float) -> None:
+        above = table.find_above(table.labels)
+        labels, n_classes = table.merge(above, most)
+        if n_classes:
+            whole, n_whole = table.merge(above)
+            assert (labels.tolist(), n_classes) == (whole.tolist(), n_whole)
+        else:
+            assert labels.tolist() == table.labels.tolist()
+            more, n_more = table.merge(above, most + 1e6)
+            assert n_more < table.sizes.size
+            assert more.tolist() != labels.tolist()
+
+    @repeatable
     @given(classed_tables())
     def test_leaves_its_input_alone(self, table: ClassedTable) -> None:
         codes, targets = table.targets()
@@ -160,6 +175,7 @@ class TestProperties:
             sizes,
             np.array(table.find_above(labels), dtype=np.int64),
             (codes, targets),
+            np.inf,
         )
         assert [array.tolist() for array in arrays] == [array.tolist() for array in before]
 

@@ -79,85 +79,128 @@ def _commonest(codes, start, following, size):
 
 
 @kernel
-def _measure_class(chains, c, references, distances):
-    """Write the distance of a class from the table, of each attribute."""
+def _gather_sorted(chains, c, codes):
+    """Positions of the values of a class in each attribute, ascending: int64 (p, s)."""
     first, following, sizes = chains
-    codes, tables = references
-    members = np.empty(sizes[c], dtype=np.int64)
-    for a in range(len(tables)):
+    members = np.empty((codes.shape[0], sizes[c]), dtype=np.int64)
+    for a in range(codes.shape[0]):
         i, filled = first[c], 0
         while i >= 0:
-            members[filled] = codes[a, i]
+            members[a, filled] = codes[a, i]
             filled += 1
             i = following[i]
-        _sort(members)
-        distances[a] = distance_to(members, tables[a])
+        _sort(members[a])
+    return members
+
+
+@kernel
+def _merge_sorted(ours, theirs, united):
+    """Write two ascending arrays as one."""
+    i = j = 0
+    for u in range(united.size):
+        if j == theirs.size or (i < ours.size and ours[i] <= theirs[j]):
+            united[u] = ours[i]
+            i += 1
+        else:
+            united[u] = theirs[j]
+            j += 1
+
+
+@kernel
+def _unite_sorted(ours, theirs):
+    """Ascending rows of two arrays as those of one: int64 (p, s)."""
+    united = np.empty((ours.shape[0], ours.shape[1] + theirs.shape[1]), dtype=np.int64)
+    for a in range(united.shape[0]):
+        _merge_sorted(ours[a], theirs[a], united[a])
+    return united
+
+
+@kernel
+def _sum_positions(labels, n_classes, references):
+    """Sums of the positions of each class's values, of each attribute: int64 (p, c)."""
+    codes, tables = references
+    sums = np.zeros((len(tables), n_classes), dtype=np.int64)
+    for a in range(len(tables)):
+        for i in range(labels.size):
+            sums[a, labels[i]] += codes[a, i]
+    return sums
 
 
 @kernel(borrows=True)
-def _may_be_close(distances, size, other_size, tables):
-    """Return whether a union can be within every limit, whatever the other class is like.
+def _may_be_close(distances, sums, pair, sizes, tables):
+    """Return whether the union of a pair of classes can be within every limit.
 
     A distance is a norm of the difference from the table, and at most 1: of a union it is no less
-    than the one's share of its own distance, less the other's share.
+    than the first one's share of its own distance, less the other's share, whatever that is like.
+    Where values are ordered, it is no less than the mean position of the values is away from that
+    of the table's.
     """
+    c, other = pair
+    size = sizes[c] + sizes[other]
     for a in range(len(tables)):
-        least = (size * distances[a] - other_size) / (size + other_size)
-        if least > tables[a].limit + SURELY:
+        table = tables[a]
+        if (sizes[c] * distances[a] - sizes[other]) / size > table.limit + SURELY:
             return False
+        last = table.cumulative.size - 1
+        if table.paths.shape[0] == 0 and last > 0:
+            of_table = last - table.prefix[last] / table.n_records
+            away = abs((sums[a, c] + sums[a, other]) / size - of_table) / last
+            if away > table.limit + SURELY:
+                return False
     return True
 
 
 @kernel
-def _is_union_close(chains, c, other, references):
-    """Return whether the union of two classes is surely within every limit."""
-    first, following, sizes = chains
-    codes, tables = references
-    size = sizes[c] + sizes[other]
-    members = np.empty(size, dtype=np.int64)
+def _is_union_close(ours, theirs, tables):
+    """Return whether the union of two classes is surely within every limit.
+
+    ``ours``, ``theirs`` int64 (p, s): positions of their values, ascending.
+    """
+    size = ours.shape[1] + theirs.shape[1]
+    united = np.empty(size, dtype=np.int64)
     for a in range(len(tables)):
         margin = ERROR_PER_STEP * (size * max(1, tables[a].paths.shape[1]) + 8)
-        filled = 0
-        for start in (c, other):
-            i = first[start]
-            while i >= 0:
-                members[filled] = codes[a, i]
-                filled += 1
-                i = following[i]
-        _sort(members)
-        if not distance_to(members, tables[a]) <= tables[a].limit - margin:
+        _merge_sorted(ours[a], theirs[a], united)
+        if not distance_to(united, tables[a]) <= tables[a].limit - margin:
             return False
     return True
 
 
 @kernel
-def _find_partner(chains, boxes, points, c, references):
-    """The first partner whose union with c is close; if there is none, the first, or -1."""
-    sizes, none = chains[2], np.int64(-1)
+def _find_partner(chains, sums, boxes, points, c, ours, references):
+    """The first partner whose union with c is close; if there is none, the first, or -1.
+
+    Also whether it is close, and the cost. ``ours`` int64 (p, s): positions of the values of c,
+    ascending.
+    """
+    (codes, tables), sizes, none = references, chains[2], np.int64(-1)
     costs, partners = np.empty(N_PARTNERS), np.empty(N_PARTNERS, dtype=np.int64)
-    distances = np.empty(len(references[1]))
-    _measure_class(chains, c, references, distances)
+    distances = np.empty(len(tables))
+    for a in range(len(tables)):
+        distances[a] = distance_to(ours[a], tables[a])
     tried = 0
     for most in (N_FIRST, N_PARTNERS):
         n_ranked = rank_partners(boxes, points, sizes, c, costs[:most], partners[:most])
-        for other in partners[tried:n_ranked]:
-            if not _may_be_close(distances, sizes[c], sizes[other], references[1]):
+        for p in range(tried, n_ranked):
+            other = partners[p]
+            if not _may_be_close(distances, sums, (c, other), sizes, tables):
                 continue
-            if _is_union_close(chains, c, other, references):
-                return other, True
+            if _is_union_close(ours, _gather_sorted(chains, other, codes), tables):
+                return other, True, costs[p]
         tried = n_ranked
         if n_ranked < most:
             break
-    return (partners[0] if tried else none), False
+    return (partners[0] if tried else none), False, (costs[0] if tried else 0.0)
 
 
 @kernel
 def _join_classes(chains, c, other, centres, levels):
     first, following, sizes = chains
-    last = first[c]
+    last = first[other]
     while following[last] >= 0:
         last = following[last]
-    following[last] = first[other]
+    following[last] = first[c]
+    first[c] = first[other]
     share = sizes[other] / (sizes[c] + sizes[other])
     for j in range(centres.shape[1]):
         centres[c, j] += share * (centres[other, j] - centres[c, j])
@@ -169,7 +212,9 @@ def _join_classes(chains, c, other, centres, levels):
 
 
 @kernel
-def merge_classes(numeric, nominal, weights, labels, sizes, above, references):
+def merge_classes(  # noqa: PLR0913 (records, their classes, and what these are held to)
+    numeric, nominal, weights, labels, sizes, above, references, most_cost
+):
     """Merge each class of ``above`` with others until it is within every limit.
 
     Parameters
@@ -180,25 +225,34 @@ def merge_classes(numeric, nominal, weights, labels, sizes, above, references):
     above : int64 (u,): the classes to repair
     references : the codes int64 (p, n) of the records' values of p confidential attributes, and an
         `EmdReference` for each attribute
+    most_cost : float64, of all unions, by the centres of what they unite; with more it is given up
 
     Returns
     -------
     labels : int64 (n,), renumbered from 0 without gaps
-    n_classes : number of classes left
+    n_classes : number of classes left, 0 if it was given up
     """
     sizes = sizes.copy()
     first, following = _chain_members(labels, sizes.size)
     centres, levels = _class_centres(numeric, nominal, first, following, sizes)
     chains = (first, following, sizes)
+    sums = _sum_positions(labels, sizes.size, references)
     points = (centres, levels, weights)
     boxes = make_boxes(centres, levels, weights, sizes)
+    cost = 0.0
     for c in above:
         close = sizes[c] == 0
+        ours = _gather_sorted(chains, c, references[0])
         while not close:
-            other, close = _find_partner(chains, boxes, points, c, references)
+            other, close, more = _find_partner(chains, sums, boxes, points, c, ours, references)
             if other < 0:
                 break
+            cost += more
+            if cost > most_cost:
+                return labels, 0
+            ours = _unite_sorted(ours, _gather_sorted(chains, other, references[0]))
             _join_classes(chains, c, other, centres, levels)
+            sums[:, c] += sums[:, other]
             widen_box(boxes, c, centres, levels)
     return _renumber(first, following, sizes)
 

@@ -12,6 +12,7 @@ from tclose.methods.method_registry import register_method
 
 if TYPE_CHECKING:
     from tclose.methods.clustering_problem import Clustering, ClusteringProblem
+    from tclose.methods.microaggregation.starts import Search
 
 
 @register_method
@@ -63,4 +64,12 @@ class TClosenessFirst(Method):
         is_printed = self.is_one_block or self.class_size != "auto"
         if is_printed:
             return plain
-        return choose_start(problem, plain, at_length=self.refine not in ("off", 0, "lean"))
+        return choose_start(problem, plain, self._search_ahead)
+
+    @property
+    def _search_ahead(self) -> "Search":
+        """What of a search follows a start: one that ends with its time has one start alone."""
+        if self.refine in ("off", 0):
+            return "off"
+        is_long = isinstance(self.refine, int) or self.refine in ("fast", "full")
+        return "long" if is_long else "short"

@@ -175,5 +175,5 @@ MICROAGGREGATE = Pass(
     tasks=(MICROAGGREGATE_TASK, CLUSTER_TASK),
     own=(ROW_RANGES,),
     work=microaggregate,
-    version=9,
+    version=10,
 )

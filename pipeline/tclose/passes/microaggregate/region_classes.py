@@ -8,6 +8,7 @@ from tclose.data.keys import Keys
 from tclose.kernels import aggregate
 from tclose.methods.clustering_problem import Clustering, ClusteringProblem, SubsetCut
 from tclose.methods.generalisation.full_domain import FullDomain
+from tclose.methods.released_loss import measure_released
 from tclose.methods.scaling import Scaled, scale_columns
 from tclose.model.array_types import Int64
 from tclose.model.attributes import REPRESENTATIVE
@@ -81,16 +82,15 @@ def cluster_region(
     scaled = scale_columns(list(plan.encodings), records.keys)
     merger = Merger(records, plan, distributions, scaled, person_demand)
     start = _make_clusters(records, plan, distributions, scaled)
-    starts = [start]
-    if start.beside is not None and plan.search_budget.seconds is None:
-        starts.append(start.beside)
     refiner = None
-    if plan.search_budget.n_rounds or len(starts) > 1:  # or nothing is searched or compared
+    if plan.search_budget.n_rounds:
         refiner = _make_refiner(records, plan, distributions, scaled)
-    ends = [_search(one, records.share, plan, merger, refiner) for one in starts]
-    if refiner is None or len(ends) == 1:
-        return ends[0]
-    return min(ends, key=lambda end: (end.n_violating, refiner.measure(end.labels).loss))
+    end = _search(start, records.share, plan, merger, refiner)
+    beside = None if start.beside is None else start.beside(end.labels)
+    if beside is None:
+        return end
+    ends = end, _search(beside, records.share, plan, merger, refiner)
+    return min(ends, key=lambda end: (end.n_violating, measure_released(scaled, end.labels)))
 
 
 def _make_refiner(
@@ -113,8 +113,6 @@ def _search(
     """The clusters that the search ends with, repaired. ``share``: of all records."""
     labels, levels = start.labels, start.levels
     rounds: tuple[Round, ...] = ()
-    if plan.method.cuts_by_subsets and start.block_starts is None:
-        labels = merger.merge(labels)  # near records, of which exchanges would bring far ones
     if refiner is not None:
         labels, rounds = refiner.refine(
             labels, plan.search_budget, merger.merge, share, start.block_starts

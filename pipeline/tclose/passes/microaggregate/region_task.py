@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from tclose.data.keys import Keys
+from tclose.methods.clustering_problem import group_classes
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.class_files import (
     CLASS_CODES,
@@ -28,7 +29,7 @@ from tclose.passes.microaggregate.region_classes import (
     release_region,
 )
 from tclose.passes.microaggregate.region_records import RegionRecords
-from tclose.passes.microaggregate.representatives import group_classes, represented
+from tclose.passes.microaggregate.representatives import represented
 from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.microaggregate.unions.cluster_persons import cluster_persons
 from tclose.passes.microaggregate.unions.cluster_series import SeriesUnits, cluster_series

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tclose.data.keys import Keys
-from tclose.kernels import aggregate
 from tclose.kernels.refinement.repair import merge_classes
+from tclose.methods.clustering_problem import group_classes
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Int64
 from tclose.model.attributes import REPRESENTATIVE
@@ -16,7 +16,6 @@ from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.merge_classes import merge_until
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.release_classes import release_classes
-from tclose.passes.microaggregate.representatives import group_classes
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.bound_models import meet_all
 from tclose.privacy.person_closeness import PersonDemand
@@ -35,7 +34,7 @@ class Merger:
 
     def merge(self, labels: Int64) -> Int64:
         """Labels (n,) of clusters that are within t, if merging can achieve that."""
-        order, starts = aggregate.group_by_label(labels, int(labels.max()) + 1)
+        order, starts = group_classes(labels)
         above = self._find_above(order, starts)
         return self._merge_some(labels, starts, above) if above.size else labels
 
@@ -117,7 +116,7 @@ class Merger:
         scaled = self.scaled
         labels, _ = merge_classes(
             scaled.numeric, scaled.nominal, scaled.weights, labels, np.diff(starts), above,
-            self._targets,
+            self._targets, np.inf,
         )  # fmt: skip
         return labels
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from tclose.data.category_trees import tree_of
 from tclose.data.keys import Encoding, Keys
-from tclose.kernels import aggregate, apportion
+from tclose.kernels import apportion
 from tclose.model.array_types import Float64, Int64
 from tclose.model.attributes import REPRESENTATIVE
 from tclose.model.column_terms import Kind
@@ -137,9 +137,3 @@ def _bounds(wanted: Int64) -> tuple[Int64, Int64]:
     share: Float64 = np.minimum(RARE_TOLERANCE * wanted, RARE_SHARE * wanted.sum() / present)
     tolerance = np.floor(np.maximum(TOLERANCE * wanted, share)).astype(np.int64)
     return wanted - tolerance, wanted + tolerance
-
-
-def group_classes(labels: Int64) -> tuple[Int64, Int64]:
-    """Records in the order of their clusters, and where each begins."""
-    order, starts = aggregate.group_by_label(labels, int(labels.max()) + 1)
-    return order, starts

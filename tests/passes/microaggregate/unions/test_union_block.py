@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tclose.methods.microaggregation.starts import take_scaled
-from tclose.methods.scaling import Scaled
+from tclose.methods.scaling import Scaled, take_scaled
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.unions import unite_classes as unions
 from tclose.passes.microaggregate.unions.union_block import BlockSums, UnionBlock

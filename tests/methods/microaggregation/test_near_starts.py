@@ -1,0 +1,181 @@
+"""Starts of near records: merged within t, and taken where they lose little enough."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from support.naive import naive_kernels as naive
+from support.tables.clustering_problems import loss_of, problem_of, problems
+from support.tables.random_tables import repeatable
+from tclose.kernels.clustering.mdav import mdav
+from tclose.methods.clustering_problem import Clustering, ClusteringProblem
+from tclose.methods.method import Method
+from tclose.methods.microaggregation import near_starts
+from tclose.methods.microaggregation.natural_classes import find_natural
+from tclose.methods.microaggregation.near_starts import NearStart, cluster_near, merge_above
+from tclose.methods.microaggregation.starts import choose_start, cluster_by_subsets
+from tclose.methods.scaling import take_scaled
+from tclose.model.array_types import Int64
+
+FAR = np.inf
+
+
+def cut_plainly(problem: ClusteringProblem) -> Clustering:
+    assert problem.cut is not None
+    return cluster_by_subsets(problem.scaled, problem.cut)
+
+
+def near_of(problem: ClusteringProblem) -> NearStart:
+    whole = np.arange(problem.keys[0].size), np.array([0, problem.keys[0].size])
+    return NearStart(problem, *find_natural(problem), whole)
+
+
+def lose(problem: ClusteringProblem, labels: Int64) -> float:
+    return loss_of(problem, naive.groups(labels.tolist()))
+
+
+def is_above(problem: ClusteringProblem, labels: Int64) -> bool:
+    pays = problem.codes[0].tolist()
+    return any(
+        naive.ordered_emd([pays[i] for i in rows], pays) > problem.max_emds[0]
+        for rows in naive.groups(labels.tolist())
+    )
+
+
+@repeatable
+@given(problem=problems())
+def test_merged_classes_are_within_t_and_lose_what_is_said(problem: ClusteringProblem) -> None:
+    near = cluster_near(problem, np.arange(problem.keys[0].size)).labels
+    found = merge_above(problem, near, FAR)
+    assert found is not None
+    labels, lost = found
+    assert lost == pytest.approx(lose(problem, labels))
+    assert not is_above(problem, labels)
+    if not is_above(problem, near):
+        assert labels.tolist() == near.tolist()
+    assert merge_above(problem, near, lost * (1 - 1e-9) - 1e-9) is None
+
+
+@repeatable
+@given(problem=problems())
+def test_a_start_before_a_search_loses_no_more_than_a_share(problem: ClusteringProblem) -> None:
+    plain = cut_plainly(problem)
+    loss = lose(problem, plain.labels)
+    shares = near_starts.NEAR_SHARE_UNSEARCHED, near_starts.NEAR_SHARE
+    for is_searched, share in zip((False, True), shares, strict=True):
+        found = near_of(problem).find_before(loss, is_searched=is_searched)
+        if found is not None:
+            assert lose(problem, found.labels) <= share * loss + 1e-9
+            assert np.bincount(found.labels).min() >= problem.k
+            assert not is_above(problem, found.labels)
+    start = choose_start(problem, plain)
+    assert lose(problem, start.labels) <= loss + 1e-9
+
+
+@repeatable
+@given(problem=problems())
+def test_a_start_beside_a_search_loses_at_most_twice_as_much(problem: ClusteringProblem) -> None:
+    plain = cut_plainly(problem)
+    start = choose_start(problem, plain, "long")
+    assert start.block_starts is not None
+    assert start.beside is not None
+    searched = np.zeros(plain.labels.size, dtype=np.int64)  # whatever a search ends with
+    most = min(
+        near_starts.NEAR_SHARE * lose(problem, start.labels),
+        near_starts.NEAR_SHARE_OF_SEARCHED * lose(problem, searched),
+    )
+    found = start.beside(searched)
+    without = near_of(problem).find_before(FAR, is_searched=True)  # the least that one loses
+    assert without is not None
+    if found is None:
+        assert lose(problem, without.labels) >= most - 1e-9
+    else:
+        assert lose(problem, found.labels) <= most + 1e-9
+    equal = start.beside(np.arange(plain.labels.size))  # one record each: nothing is lost
+    assert equal is None or lose(problem, equal.labels) == 0.0
+
+
+@pytest.mark.parametrize(("limit", "is_near"), [(Fraction(1, 2), True), (Fraction(1, 50), False)])
+def test_near_records_are_together_where_t_allows(limit: Fraction, is_near: bool) -> None:
+    rng = np.random.default_rng(3)
+    ages = rng.permutation(np.arange(60)).tolist()
+    problem = problem_of(ages, ["a"] * 60, ages, k=3, limit=limit, size=20)
+    plain, near = cut_plainly(problem), cluster_near(problem, np.arange(60))
+    start = choose_start(problem, plain)
+    assert start.labels.tolist() == (near if is_near else plain).labels.tolist()
+    assert lose(problem, near.labels) < 0.1 * lose(problem, plain.labels)
+
+
+@pytest.mark.parametrize(
+    ("refine", "is_beside"),
+    [("fast", True), ("full", True), (3, True), ("off", False), ("lean", False), ("2 min", False)],
+)
+def test_near_records_wait_for_a_long_search_that_no_time_ends(
+    refine: str | int, is_beside: bool
+) -> None:
+    ages = list(range(40))
+    problem = problem_of(ages, ["a"] * 40, ages, k=4, limit=Fraction(1, 5), size=5)
+    method = Method.model_validate({"name": "t-closeness-first", "refine": refine})
+    assert (method.make_classes(problem).beside is not None) == is_beside
+
+
+def test_an_outlier_does_not_decide() -> None:
+    """Loss is measured by the range, as a release's is, and not on a scale that widens tails."""
+    rng = np.random.default_rng(5)
+    pays = rng.permutation(60).tolist()
+    problem = problem_of(rng.integers(0, 50, 60).tolist(), ["a"] * 60, pays, k=3, size=6)
+    loss = lose(problem, cut_plainly(problem).labels)
+    wide = problem.scaled.numeric * 1000.0
+    scaled = replace(problem.scaled, numeric=wide, ranges=np.array([1000.0]))
+    stretched = replace(problem, scaled=scaled)
+    for one in (problem, stretched):
+        found = near_of(one).find_before(loss, is_searched=False)
+        assert found is not None
+        again = merge_above(one, found.labels, FAR)
+        assert again is not None
+        assert again[1] == pytest.approx(lose(problem, found.labels))
+
+
+@repeatable
+@given(problem=problems())
+def test_near_clusters_are_of_k_records_and_of_one_block_where_it_is_small(
+    problem: ClusteringProblem,
+) -> None:
+    rows = np.flatnonzero(np.arange(problem.keys[0].size) % 3)
+    if rows.size < problem.k:
+        rows = np.arange(problem.keys[0].size)
+    clustered = cluster_near(problem, rows, 8)
+    assert clustered.block_starts is None
+    assert np.unique(clustered.labels).tolist() == list(range(clustered.labels.max() + 1))
+    assert np.bincount(clustered.labels).min() >= problem.k
+    if rows.size <= 8:
+        part = take_scaled(problem.scaled, rows)
+        expected = mdav(part.numeric, part.nominal, problem.k, part.weights)
+        assert clustered.labels.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("size", "sampled"), [(5, [15, 15]), (20, [15])], ids=["blocks", "a part of one block"]
+)
+@pytest.mark.parametrize(("limit", "is_near"), [(Fraction(1, 2), True), (Fraction(1, 50), False)])
+def test_a_few_blocks_tell_that_near_records_lose_too_much(
+    limit: Fraction, is_near: bool, size: int, sampled: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(near_starts, "MOST_UNJUDGED", 30)
+    monkeypatch.setattr(near_starts, "SAMPLED_RECORDS", 15)
+    monkeypatch.setattr(near_starts, "SAMPLED_BLOCKS", 2)
+    clustered: list[int] = []
+
+    def count_records(problem: ClusteringProblem, rows: Int64, most: int) -> Clustering:
+        clustered.append(rows.size)
+        return cluster_near(problem, rows, most)
+
+    monkeypatch.setattr(near_starts, "cluster_near", count_records)
+    ages = np.random.default_rng(3).permutation(np.arange(60)).tolist()
+    problem = problem_of(ages, ["a"] * 60, ages, k=3, limit=limit, size=size)
+    choose_start(problem, cut_plainly(problem))
+    # The first block that loses too much by itself decides.
+    assert clustered == ([*sampled, 60] if is_near else [15])
