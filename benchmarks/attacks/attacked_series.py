@@ -97,13 +97,11 @@ def cut_classes(values: Int64, quasi: Float64, size: int) -> Int64:
 
 def make_release(panel: Panel, persons: Integers, labels: Int64) -> KnownRelease:
     """A release of persons in classes, over the persons of all."""
-    classes = np.full(panel.values.size, ABSENT_CLASS, dtype=np.int64)
-    classes[persons] = labels
     kinds, codes = np.unique(panel.values[persons], return_inverse=True)
     codes = codes.astype(np.int64).reshape(1, -1)
-    return KnownRelease(
-        classes, persons, codes, (tabulate(codes[0], kinds.size),), ("value",), (panel.t,)
-    )
+    table = tabulate(codes[0], kinds.size)
+    n_persons = panel.values.size
+    return KnownRelease(n_persons, persons, labels, codes, (table,), ("value",), (panel.t,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +138,7 @@ def hold_series(panel: Panel) -> list[KnownRelease]:
     return window
 
 
-def find_held(panel: Panel, window: list[KnownRelease], cells: Int64, persons: Int64) -> Int64:
+def find_held(panel: Panel, window: list[KnownRelease], cells: Integers, persons: Int64) -> Int64:
     """The persons of the last release who have no record, and whose rows stay: int64 (n,)."""
     left = np.setdiff1d(window[-1].rows, persons)
     nobody = np.empty(0, dtype=np.int64)  # a person's value lasts
@@ -149,7 +147,7 @@ def find_held(panel: Panel, window: list[KnownRelease], cells: Int64, persons: I
 
 
 def _hold_month(
-    panel: Panel, window: list[KnownRelease], month: int, persons: Int64, cells: Int64
+    panel: Panel, window: list[KnownRelease], month: int, persons: Int64, cells: Integers
 ) -> KnownRelease | None:
     """Keep cells together, and cut newcomers into as many classes as hold; None if none do."""
     is_known = np.zeros(panel.values.size, dtype=np.bool_)

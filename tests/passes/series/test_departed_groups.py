@@ -18,7 +18,8 @@ Classes = list[int]  # of each person, -1 where she is absent
 
 def known(classes: Classes) -> KnownRelease:
     held = np.array(classes)
-    return KnownRelease(held, np.flatnonzero(held >= 0), np.empty((0, 0), np.int64), (), (), ())
+    rows = np.flatnonzero(held >= 0)
+    return KnownRelease(held.size, rows, held[rows], np.empty((0, 0), np.int64), (), (), ())
 
 
 def cells_of(*drawn: Classes) -> CellClasses:

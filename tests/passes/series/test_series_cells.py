@@ -41,7 +41,9 @@ def known(drawn: Drawn) -> list[KnownRelease]:
         kinds, codes = np.unique([one[p][1] for p in rows], return_inverse=True)
         codes = codes.reshape(1, -1).astype(np.int64)
         table = tabulate(codes[0], kinds.size)
-        releases.append(KnownRelease(classes, rows, codes, (table,), ("pay",), (LIMIT,)))
+        releases.append(
+            KnownRelease(len(one), rows, classes[rows], codes, (table,), ("pay",), (LIMIT,))
+        )
     return releases
 
 

@@ -52,7 +52,7 @@ class CellClasses:
     sizes: Int64
 
     @classmethod
-    def of(cls, releases: Sequence[KnownRelease], cells: Int64, sizes: Int64) -> "CellClasses":
+    def of(cls, releases: Sequence[KnownRelease], cells: Integers, sizes: Int64) -> "CellClasses":
         """The cells of releases; int64 (persons,), -1 of persons who are in none."""
         somebody = np.zeros(sizes.size, dtype=np.int64)
         persons = np.flatnonzero(cells >= 0)

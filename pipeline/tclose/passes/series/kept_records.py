@@ -11,10 +11,11 @@ Where cells are dropped, those who left a cell and those who are left out of it 
 that holds; if not, all of it is left out, which is one, as it was in the release before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -125,8 +126,9 @@ class LinkedTable:
         ]
         n_rows = int(chosen.sum())
         return KnownRelease(
-            np.zeros(0, dtype=np.int64),
+            int(self.persons.max(initial=-1)) + 1,
             self.persons[chosen],
+            np.zeros(n_rows, dtype=np.int32),
             np.array([codes for _, codes in measured], dtype=np.int32).reshape(-1, n_rows),
             tuple(table for table, _ in measured),
             tuple(column.name for column in self.columns),
@@ -137,7 +139,7 @@ class LinkedTable:
 def keep_records(
     table: LinkedTable,
     window: Sequence[KnownRelease],
-    cells: Int64,
+    cells: Integers,
     k: int,
     *,
     departures: str = "",
@@ -147,7 +149,7 @@ def keep_records(
 
     Parameters
     ----------
-    cells : int64 (persons,): of the earlier releases
+    cells : (persons,): of the earlier releases
     departures : the way that they are treated. Where cells are dropped, and where records are held,
         all of a cell is left out if those who left it would be found; where records are held, all
         of an earlier cell or nobody, so that no value decides who it is
@@ -171,7 +173,7 @@ def keep_records(
         failing = np.flatnonzero((sizes < k) & (sizes > 0) | is_above & ~is_thinned)
         left_out = is_kept & _are_among(units, failing, may_thin.size)
         thinned = is_kept & _are_among(units, np.flatnonzero(is_thinned), may_thin.size)
-        left_out[_choose_one_each(thinned, units, persons, [*window, now], cells.size)] = True
+        left_out[_choose_one_each(thinned, units, persons, chain(window, [now]), cells.size)] = True
         if departures in {DROP, HOLD}:
             left_out |= is_kept & find_left_behind(window, cells, persons, is_kept & ~left_out, k)
         if not left_out.any():
@@ -181,7 +183,7 @@ def keep_records(
     return is_kept
 
 
-def _are_among(units: Int64, chosen: Int64, n_units: int) -> Bools:
+def _are_among(units: Integers, chosen: Int64, n_units: int) -> Bools:
     """Return which units are among chosen ones: bool (n,)."""
     is_chosen = np.zeros(n_units, dtype=np.bool_)
     is_chosen[chosen] = True
@@ -189,7 +191,7 @@ def _are_among(units: Int64, chosen: Int64, n_units: int) -> Bools:
 
 
 def find_left_behind(
-    window: Sequence[KnownRelease], cells: Int64, persons: Integers, is_kept: Bools, k: int
+    window: Sequence[KnownRelease], cells: Integers, persons: Integers, is_kept: Bools, k: int
 ) -> Bools:
     """Return which records are of cells whose missing persons do not hold by themselves: bool (n,).
 
@@ -212,18 +214,18 @@ def find_earlier(window: Sequence[KnownRelease], n_persons: int) -> Bools:
     return was
 
 
-def _place(units: Int64, persons: Integers, chosen: Bools, n_persons: int) -> Int64:
-    """The unit of each person with a chosen record, -1 of others: int64 (persons,)."""
-    placed = np.full(n_persons, -1, dtype=np.int64)
+def _place(units: Integers, persons: Integers, chosen: Bools, n_persons: int) -> Integers:
+    """The unit of each person with a chosen record, -1 of others: (persons,)."""
+    placed = np.full(n_persons, -1, dtype=units.dtype)
     placed[persons[chosen]] = units[chosen]
     return placed
 
 
 def _choose_one_each(
     thinned: Bools,
-    units: Int64,
+    units: Integers,
     persons: Integers,
-    releases: Sequence[KnownRelease],
+    releases: Iterable[KnownRelease],
     n_persons: int,
 ) -> Int64:
     """Choose a record of each unit without which the rest is nearest to all releases: int64 (u,).
@@ -244,7 +246,7 @@ def _choose_one_each(
 
 
 def _measure_rests(
-    persons: Integers, sizes: Int64, releases: Sequence[KnownRelease], n_persons: int
+    persons: Integers, sizes: Int64, releases: Iterable[KnownRelease], n_persons: int
 ) -> Float64:
     """The largest distance of groups of persons in any release, in parts of its t: float64 (g,).
 

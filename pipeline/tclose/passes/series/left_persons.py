@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from tclose.model.array_types import Integers
-from tclose.passes.series.series_cells import ABSENT_CLASS, Bools, KnownRelease
+from tclose.passes.series.series_cells import Bools, KnownRelease
 from tclose.passes.series.series_verdict import DROP, HOLD
 from tclose.policy.sections.privacy_settings import OverTimeSettings
 
@@ -23,7 +23,7 @@ def find_churn(settings: OverTimeSettings, window: Sequence[KnownRelease]) -> fl
     if settings.departures in {DROP, HOLD}:
         return EXPECTED_CHURN
     shares = [
-        int((after.classes[before.rows] == ABSENT_CLASS).sum()) / before.rows.size
+        int((~after.find_present()[before.rows]).sum()) / before.rows.size
         for before, after in pairwise(window)
     ]
     return sum(shares) / len(shares) if shares else EXPECTED_CHURN
@@ -41,10 +41,10 @@ def count_leavers(
     if not window:
         return 0, 0
     last = window[-1]
-    is_here = np.zeros(last.classes.size, dtype=np.bool_)
+    is_here = np.zeros(last.n_persons, dtype=np.bool_)
     for some in persons:
         is_here[some] = True
-    classes = last.classes[last.rows]
+    classes = last.row_classes
     gone = ~is_here[last.rows]
     lost = np.bincount(classes[gone], minlength=1)
     sizes = np.bincount(classes, minlength=lost.size)[: lost.size]

@@ -40,9 +40,9 @@ from tclose.passes.series.series_cells import Bools, KnownRelease, find_cells
 from tclose.passes.series.series_verdict import DROP, HOLD, UNITE
 from tclose.passes.series.window_persons import (
     LINKED_HASHES,
+    PlacedWindow,
     WindowPersons,
     number_window,
-    place_window,
     read_registers,
 )
 from tclose.passes.summarise.records import Source, kept_positions
@@ -207,7 +207,7 @@ class _LinkedRecords:
     registered: tuple[ReleasedPersons, ...]
     persons: WindowPersons
     table: LinkedTable
-    earlier: list[KnownRelease]
+    earlier: Sequence[KnownRelease]
 
 
 def _link_records(
@@ -228,7 +228,7 @@ def _link_records(
     records = _read_linked(context.workspace, len(partitions))
     values = [records[f"v{a}"].combine_chunks() for a in range(len(source.confidential))]
     table = LinkedTable.of(persons.table, values, source.confidential, limits)
-    earlier = place_window(context.workspace, registered, persons.n_persons, limits)
+    earlier = PlacedWindow(context.workspace, registered, persons.n_persons, limits)
     return _LinkedRecords(window, releases, registered, persons, table, earlier)
 
 

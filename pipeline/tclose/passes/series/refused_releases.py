@@ -1,11 +1,12 @@
 """Refusals of releases of a series: too few persons stay, or too many are left out or found."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from tclose.errors import InfeasibleError
-from tclose.model.array_types import Int64, Integers
+from tclose.model.array_types import Integers
 from tclose.passes.series.kept_records import find_earlier
 from tclose.passes.series.series_cells import KnownRelease, measure_cells
 from tclose.passes.series.series_verdict import NOBODY_FOUND, UNITE
@@ -18,7 +19,7 @@ LEAST_STAYING = 0.5  # of the persons of the release before
 
 def share_staying(last: KnownRelease, persons: Integers) -> float:
     """The share of the persons of the release before who are here, but for those held in it."""
-    is_here = np.zeros(last.classes.size, dtype=np.bool_)
+    is_here = np.zeros(last.n_persons, dtype=np.bool_)
     is_here[persons] = True
     return float(is_here[last.fresh].mean())
 
@@ -70,7 +71,7 @@ def check_held_share(n_held: int, n_others: int, most: Fraction | None) -> None:
 
 
 def check_departures(
-    window: list[KnownRelease], cells: Int64, persons: Integers, settings: OverTimeSettings
+    window: Sequence[KnownRelease], cells: Integers, persons: Integers, settings: OverTimeSettings
 ) -> None:
     """Refuse persons who leave in a group that subtraction finds, where that is asked."""
     if settings.departures == UNITE:
@@ -90,14 +91,14 @@ def check_departures(
         )
 
 
-def _check_unions(window: list[KnownRelease], persons: Integers, k: int) -> None:
+def _check_unions(window: Sequence[KnownRelease], persons: Integers, k: int) -> None:
     """Refuse a release where all who left an earlier one are too few, so that no union holds."""
     for release in window:
-        is_here = np.zeros(release.classes.size, dtype=np.bool_)
+        is_here = np.zeros(release.n_persons, dtype=np.bool_)
         is_here[persons] = True
-        goes_on = np.unique(release.classes[release.rows[is_here[release.rows]]])
-        left = release.rows[~is_here[release.rows]]
-        n_left = int(np.isin(release.classes[left], goes_on).sum())
+        stays = is_here[release.rows]
+        goes_on = np.unique(release.row_classes[stays])
+        n_left = int(np.isin(release.row_classes[~stays], goes_on).sum())
         if 0 < n_left < k:
             raise InfeasibleError(
                 f"privacy.over_time.departures: {n_left:,} persons in all have left the classes of "

@@ -18,7 +18,7 @@ from tclose.passes.series.link_persons import SeriesLink, check_window, limits_o
 from tclose.passes.series.series_cells import number_hashes, place_release
 from tclose.passes.series.series_units import OWN_PERSONS
 from tclose.passes.series.series_verdict import SeriesVerdict, judge_series
-from tclose.passes.series.window_persons import REGISTERED, place_window
+from tclose.passes.series.window_persons import REGISTERED, PlacedWindow
 from tclose.passes.verify.person_traces import PERSON_CODES, PERSON_ROWS
 from tclose.releases.series.register_file import NOBODY, ReleasedPersons, write_register
 from tclose.runtime.artifacts.arrays import ArrayFile
@@ -120,13 +120,13 @@ def judge_window(context: PassContext, series: SeriesLink, rows: ReleasedRows) -
     check_window(context.run, series.window)
     register, n_persons, persons = rows.register, int(rows.persons.max()) + 1, rows.persons
     limits = dict(zip(register.attributes, register.limits, strict=True))
-    window = []
+    registered: tuple[ReleasedPersons, ...] = ()
     if series.window.releases:
         n_persons = sum(series.of_ranges)
         persons = context.workspace.file(OWN_PERSONS, 0).read()[rows.persons]
         registered = context.read(REGISTERED)
-        window = place_window(context.workspace, registered, n_persons, limits)
-    placed = [*window, place_release(register, persons, n_persons, limits)]
+    newest = place_release(register, persons, n_persons, limits)
+    placed = PlacedWindow(context.workspace, registered, n_persons, limits, (newest,))
     return judge_series(placed, n_persons, settings.k, settings.departures, settings.most_held)
 
 

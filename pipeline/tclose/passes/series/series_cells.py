@@ -9,22 +9,24 @@ leave a class are found by subtraction (Fung, Wang, Fu, Pei, *Anonymity for cont
 publishing*, EDBT 2008; Xiao and Tao, *m-invariance*, SIGMOD 2007).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tclose.data.key_rows import find_changes
 from tclose.kernels.aggregate import group_by_label
+from tclose.kernels.cell_parts import count_labels, split_cells
 from tclose.kernels.number_words import number_words
-from tclose.model.array_types import Int64, Integers
+from tclose.model.array_types import Float64, Int32, Int64, Integers
 from tclose.model.distribution import Distribution
 from tclose.privacy.t_closeness import class_distances, classes_above
 from tclose.releases.series.register_file import ReleasedPersons
 
 ABSENT_CLASS = -1
+MEASURED_PERSONS = 1 << 19  # whose distances are measured at once
 Bools = NDArray[np.bool_]
 
 
@@ -32,19 +34,33 @@ Bools = NDArray[np.bool_]
 class KnownRelease:
     """A release as its persons are in it.
 
-    ``classes`` (persons,): of each person, or ``ABSENT_CLASS``; ``rows`` (n,): whose each row is,
-    each person once; ``codes`` (p, n): values as positions in ``tables``; ``stale`` (n,): for how
-    many releases rows have been held since their persons left, empty if none is; all int32 or
-    int64. ``limits``: the t of each attribute.
+    ``n_persons``: of all releases; ``rows`` (n,): whose each row is, each person once;
+    ``row_classes`` (n,): of each row; ``codes`` (p, n): values as positions in ``tables``;
+    ``stale`` (n,): for how many releases rows have been held since their persons left, empty if
+    none is; all int32 or int64. ``limits``: the t of each attribute.
     """
 
-    classes: Integers
+    n_persons: int
     rows: Integers
+    row_classes: Integers
     codes: Integers
     tables: tuple[Distribution, ...]
     attributes: tuple[str, ...]
     limits: tuple[Fraction, ...]
     stale: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    @property
+    def classes(self) -> Integers:
+        """The class of each person, or ``ABSENT_CLASS``: (persons,); made anew each time."""
+        classes = np.full(self.n_persons, ABSENT_CLASS, dtype=self.row_classes.dtype)
+        classes[self.rows] = self.row_classes
+        return classes
+
+    def find_present(self) -> Bools:
+        """Return which persons are in it: bool (persons,)."""
+        present = np.zeros(self.n_persons, dtype=np.bool_)
+        present[self.rows] = True
+        return present
 
     @property
     def fresh(self) -> Integers:
@@ -94,12 +110,11 @@ def place_release(
     numbers : (n,): of its persons
     limits : what attributes are held to now; others to what they were
     """
-    classes = np.full(n_persons, ABSENT_CLASS, dtype=persons.classes.dtype)
-    classes[numbers] = persons.classes
     limits_now = limits or {}
     return KnownRelease(
-        classes,
+        n_persons,
         numbers,
+        persons.classes,
         persons.codes,
         persons.tables,
         persons.attributes,
@@ -111,28 +126,49 @@ def place_release(
     )
 
 
-def find_cells(releases: Sequence[KnownRelease], n_persons: int) -> Int64:
-    """The cell of each person, from 0 without gaps: int64 (persons,)."""
-    cells = np.zeros(n_persons, dtype=np.int64)
+def find_cells(releases: Sequence[KnownRelease], n_persons: int) -> Int32:
+    """The cell of each person, from 0 without gaps: int32 (persons,).
+
+    Cells are in the order of their classes, those of the first release first; absent is before all.
+    """
+    cells, n_cells = np.zeros(n_persons, dtype=np.int32), 1
     for release in releases:
-        classes = release.classes.astype(np.int64) + 1
-        order, _ = group_by_label(classes, int(classes.max(initial=0)) + 1)
-        n_cells = int(cells.max(initial=0)) + 1
-        if n_cells > 1:
-            order = order[group_by_label(cells[order], n_cells)[0]]
-        is_new = find_changes([cells[order], classes[order]])
-        cells[order] = np.cumsum(is_new) - 1
+        rows, classes = _by_class(release)
+        of_rows = cells[rows]
+        parts, firsts = split_cells(of_rows, classes, n_cells)
+        there = count_labels(of_rows, n_cells)
+        absent = np.flatnonzero(count_labels(cells, n_cells) > there)
+        pairs = (
+            np.concatenate([np.full(absent.size, ABSENT_CLASS), classes[firsts]]),
+            np.concatenate([absent, of_rows[firsts]]),
+        )
+        ranks = np.empty(pairs[0].size, dtype=np.int32)
+        ranks[np.lexsort(pairs)] = np.arange(ranks.size, dtype=np.int32)
+        of_absent = np.zeros(n_cells, dtype=np.int32)
+        of_absent[absent] = ranks[: absent.size]
+        cells = of_absent[cells]
+        cells[rows] = ranks[absent.size :][parts]
+        n_cells = ranks.size
     return cells
 
 
-def number_densely(labels: Int64) -> Int64:
-    """Labels from 0 without gaps, in their order; those below 0 stay -1: int64 (n,)."""
+def _by_class(release: KnownRelease) -> tuple[Integers, Int32]:
+    """The rows of a release and their classes, which are ascending."""
+    rows, classes = release.rows, release.row_classes.astype(np.int32, copy=False)
+    if (classes[1:] >= classes[:-1]).all():  # as registers have them
+        return rows, classes
+    order = np.argsort(classes, kind="stable")
+    return rows[order], classes[order]
+
+
+def number_densely(labels: Integers) -> Int32:
+    """Labels from 0 without gaps, in their order; those below 0 stay -1: int32 (n,)."""
     is_there = np.zeros(int(labels.max(initial=-1)) + 2, dtype=np.bool_)  # the last one is -1's
     is_there[labels] = True
     is_there[-1] = False
-    numbers = np.cumsum(is_there) - 1
+    numbers = np.cumsum(is_there, dtype=np.int32) - np.int32(1)
     numbers[-1] = -1
-    dense: Int64 = numbers[labels]
+    dense: Int32 = numbers[labels]
     return dense
 
 
@@ -155,30 +191,59 @@ class CellMeasures:
 
 
 def measure_cells(
-    cells: Int64, releases: Sequence[KnownRelease], asked: Bools | None = None
+    cells: Integers, releases: Sequence[KnownRelease], asked: Bools | None = None
 ) -> CellMeasures:
-    """Measure cells: int64 (persons,), -1 of persons who are in none.
+    """Measure cells: (persons,), -1 of persons who are in none.
+
+    Some cells at a time, so that it takes little memory beside what it is given.
 
     Parameters
     ----------
     asked : bool (c,): cells whose distances count for the largest; all by default
     """
     n_cells = int(cells.max(initial=-1)) + 1
+    sizes = count_labels(cells, n_cells)
     is_above = np.zeros(n_cells, dtype=np.bool_)
     largest: dict[str, float] = {}
     for release in releases:
-        chosen = np.flatnonzero(cells[release.rows] >= 0)
-        of_rows = cells[release.rows[chosen]]
-        order, starts = group_by_label(of_rows, n_cells)
-        there = np.flatnonzero(np.diff(starts))  # a cell is in a release, or absent from it
-        starts = np.append(starts[there], starts[-1])
-        for name, limit, codes, table in zip(
-            release.attributes, release.limits, release.codes, release.tables, strict=True
-        ):
-            members = codes[chosen][order].astype(np.int64)
-            distances = class_distances(members, starts, table)
-            is_above[there[classes_above(distances, limit, members, starts, table)]] = True
-            counted_distances = distances if asked is None else distances[asked[there]]
-            largest[name] = max(largest.get(name, 0.0), float(counted_distances.max(initial=0.0)))
-    sizes = np.bincount(cells[cells >= 0], minlength=n_cells)
+        largest = dict.fromkeys(release.attributes, 0.0) | largest
+        of_rows = cells[release.rows]
+        for begin, end in _cut_cells(sizes):
+            rows = np.flatnonzero((of_rows >= begin) & (of_rows < end))
+            some = of_rows[rows].astype(np.int64) - begin
+            for name, distances, there, above in _measure_some(release, rows, some, end - begin):
+                is_above[begin + above] = True
+                counted = distances if asked is None else distances[asked[begin + there]]
+                largest[name] = max(largest[name], float(counted.max(initial=0.0)))
     return CellMeasures(sizes, is_above, largest)
+
+
+def _cut_cells(sizes: Int64) -> list[tuple[int, int]]:
+    """Ranges of cells with about so many persons as are measured together."""
+    through = np.cumsum(sizes)
+    n_ranges = 1 + int(sizes.sum()) // MEASURED_PERSONS
+    ends = np.searchsorted(through, MEASURED_PERSONS * np.arange(1, n_ranges)) + 1
+    cuts = np.unique([0, *ends.tolist(), sizes.size])
+    return list(pairwise(cuts.tolist()))
+
+
+def _measure_some(
+    release: KnownRelease, rows: Int64, cells: Int64, n_cells: int
+) -> Iterator[tuple[str, Float64, Int64, Int64]]:
+    """Of each attribute, the distances of the cells that are in a release, which, and those above.
+
+    Parameters
+    ----------
+    rows, cells : int64 (m,): rows of the release, and the cell of each
+    """
+    order, starts = group_by_label(cells, n_cells)
+    there = np.flatnonzero(np.diff(starts))  # a cell is in a release, or absent from it
+    starts = np.append(starts[there], starts[-1])
+    chosen = rows[order]
+    for name, limit, codes, table in zip(
+        release.attributes, release.limits, release.codes, release.tables, strict=True
+    ):
+        members = codes[chosen].astype(np.int64)
+        distances = class_distances(members, starts, table)
+        above = classes_above(distances, limit, members, starts, table)
+        yield name, distances, there, there[above]

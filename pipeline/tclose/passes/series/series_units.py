@@ -15,7 +15,7 @@ from tclose.passes.series.series_cells import (
     find_cells,
     number_densely,
 )
-from tclose.passes.series.window_persons import REGISTERED, find_own, place_window
+from tclose.passes.series.window_persons import REGISTERED, PlacedWindow, find_own
 from tclose.runtime.artifacts.arrays import ArrayFile
 from tclose.runtime.artifacts.artifacts import FileArtifact, Workspace
 from tclose.runtime.pipeline import PassContext
@@ -42,13 +42,13 @@ def write_units(context: PassContext, plan: Plan, series: tuple[SeriesLink, ...]
     n_persons = sum(series[0].of_ranges)
     persons = find_own(context.workspace, plan, series[0].of_ranges)
     context.workspace.new_file(OWN_PERSONS).write(persons)
-    window = place_window(context.workspace, context.read(REGISTERED), n_persons)
+    window = PlacedWindow(context.workspace, context.read(REGISTERED), n_persons)
     is_known = np.zeros(n_persons, dtype=np.bool_)
     for release in window:
-        is_known |= release.classes != ABSENT_CLASS
+        is_known[release.rows] = True
     cells = np.where(is_known, find_cells(window, n_persons), -1)[persons]
     units = number_densely(cells)
-    context.workspace.new_file(UNITS).write(units.astype(np.int32))
+    context.workspace.new_file(UNITS).write(units)
     if series[0].united_k:
         context.workspace.new_file(EARLIER).write(_place_earlier(window, persons))
     if series[0].united_k or len(plan.release_partitions) > 1:
@@ -65,7 +65,7 @@ def join_regions(plan: Plan) -> Plan:
     return replace(plan, release_partitions=tuple(whole))
 
 
-def cut_units(units: Int64, least_new: int) -> UnitRegions:
+def cut_units(units: Integers, least_new: int) -> UnitRegions:
     """Regions of about as many persons each, whole units by their numbers; then of newcomers.
 
     Units are numbered by their classes in the oldest release of the window, then in the next one:
@@ -100,7 +100,7 @@ def _place_earlier(window: Sequence[KnownRelease], persons: Integers) -> Int64:
     for r, release in enumerate(window):
         classes = release.classes[persons]
         there = classes != ABSENT_CLASS
-        gone = np.bincount(release.classes[release.rows])
+        gone = np.bincount(release.row_classes)
         gone -= np.bincount(classes[there], minlength=gone.size)
         placed[0, r] = classes
         placed[1, r, there] = gone[classes[there]]

@@ -9,7 +9,7 @@ import numpy as np
 from tclose.model.array_types import Int64, Integers
 from tclose.model.verification import Failure
 from tclose.passes.series.departed_groups import CellClasses, find_small_groups
-from tclose.passes.series.series_cells import ABSENT_CLASS, KnownRelease, find_cells, measure_cells
+from tclose.passes.series.series_cells import KnownRelease, find_cells, measure_cells
 
 # Ways to treat persons who leave: what is asked of cells of theirs, or of groups.
 REFUSE, DROP, UNITE, HOLD = "refuse", "drop", "unite", "hold"
@@ -67,16 +67,18 @@ def judge_series(
     most_held : the share of the records that may be held; any if it is not said
     """
     cells = find_cells(releases, n_persons)
-    newest = releases[-1].classes != ABSENT_CLASS
-    before = [release.classes != ABSENT_CLASS for release in releases[:-1]]
-    earlier = np.logical_or.reduce(before) if before else np.zeros(n_persons, dtype=np.bool_)
+    newest = releases[-1].find_present()
+    earlier, before = np.zeros_like(newest), np.zeros_like(newest)
+    for r in range(len(releases) - 1):
+        before = releases[r].find_present()
+        earlier |= before
     cells[~(earlier | newest)] = -1  # persons of the table who are not released
     n_cells = int(cells.max(initial=-1)) + 1
     present = np.zeros(n_cells, dtype=np.bool_)
     present[cells[newest]] = True
     measured = measure_cells(cells, releases, present)
     failing = measured.fail(k)
-    left = before[-1] & ~newest if before else earlier
+    left = before & ~newest
     n_exposed = int(failing[cells[left]].sum())
     of_cells = CellClasses.of(releases, cells, measured.sizes)
     n_small, smallest_group = find_small_groups(of_cells, k)
@@ -137,7 +139,9 @@ def _refuse_groups(cells: CellClasses, n_small: int, k: int, departures: str) ->
     return failures
 
 
-def _refuse_stale(releases: Sequence[KnownRelease], cells: Int64, departures: str) -> list[Failure]:
+def _refuse_stale(
+    releases: Sequence[KnownRelease], cells: Integers, departures: str
+) -> list[Failure]:
     """List what is wrong with rows that are held: whose they are, and their cells' values."""
     newest = releases[-1]
     held = np.flatnonzero(newest.stale)
@@ -167,7 +171,7 @@ def _refuse_share(newest: KnownRelease, most: Fraction | None) -> list[Failure]:
 
 def _count_ages(before: KnownRelease, persons: Integers) -> Int64:
     """Count the releases that persons are held in now, by the one before; -1: not in it."""
-    ages = np.full(before.classes.size, -1, dtype=np.int64)
+    ages = np.full(before.n_persons, -1, dtype=np.int64)
     ages[before.rows] = 1
     if before.stale.size:
         ages[before.rows] += before.stale
@@ -175,7 +179,9 @@ def _count_ages(before: KnownRelease, persons: Integers) -> Int64:
     return counted
 
 
-def find_held_rows(before: KnownRelease, newest: KnownRelease, cells: Int64) -> tuple[Int64, Int64]:
+def find_held_rows(
+    before: KnownRelease, newest: KnownRelease, cells: Integers
+) -> tuple[Int64, Int64]:
     """The rows of cells in which one is held, and the same persons' in the release before.
 
     Returns
@@ -190,7 +196,7 @@ def find_held_rows(before: KnownRelease, newest: KnownRelease, cells: Int64) -> 
     return rows, place[newest.rows[rows]]
 
 
-def count_moved(before: KnownRelease, newest: KnownRelease, cells: Int64) -> int:
+def count_moved(before: KnownRelease, newest: KnownRelease, cells: Integers) -> int:
     """Values of cells with rows that are held which are not the same ones in both releases.
 
     Registers tell values apart and no more: those of one place are of one place in the other.

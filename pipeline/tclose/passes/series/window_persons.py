@@ -6,17 +6,18 @@ which is the same for any number of partitions and workers; then persons are num
 come, release by release, since rows are class by class: who was together is near in memory.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
+from typing import overload
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from tclose.data.key_rows import find_changes, sort_words
-from tclose.model.array_types import Int32
+from tclose.model.array_types import Int32, Int64
 from tclose.passes.compare.keyed_hashes import UInt64
 from tclose.passes.persons.person_numbers import (
     MERGED_PERSONS,
@@ -87,13 +88,17 @@ class WindowPersons:
 
 def rank_task(workspace: Workspace, item: RankInput, pending: PendingFiles) -> RankedRange:
     """Rank the persons of a range among themselves."""
-    pieces = [workspace.file(REGISTERED_HASHES, i).read() for i in range(item.n_registers)]
-    pieces += [workspace.file(LINKED_HASHES, i).read() for i in range(item.n_partitions)]
+    files = [workspace.file(REGISTERED_HASHES, i) for i in range(item.n_registers)]
+    files += [workspace.file(LINKED_HASHES, i) for i in range(item.n_partitions)]
     ends = cut_hashes(item.n_ranges)[item.index : item.index + 2]
-    chosen = [_choose_between(piece[0], ends) for piece in pieces]
-    hashes = np.concatenate(
-        [piece[:, rows] for piece, rows in zip(pieces, chosen, strict=True)], axis=1
-    )
+    chosen, found = [], []
+    for file in files:
+        piece = file.read()  # a map of one file at a time: what is read of it counts as memory
+        chosen.append(_choose_between(piece[0], ends))
+        found.append(piece[:, chosen[-1]])
+        del piece
+    hashes = np.concatenate(found, axis=1)
+    del found
     order = sort_words(hashes[0], hashes[1])
     is_new = find_changes([word[order] for word in hashes])
     ranks = np.empty((2, order.size), dtype=np.int32)
@@ -153,67 +158,109 @@ def _without_rows(persons: ReleasedPersons) -> ReleasedPersons:
 def number_window(context: PassContext, n_releases: int, n_partitions: int) -> WindowPersons:
     """Number the persons of a window and of a table; those of the releases stay in files."""
     workspace = context.workspace
-    of_ranges, pieces = _rank_pieces(context, n_releases + 1, n_partitions)
-    numbers, n_numbered = np.full(sum(of_ranges), -1, dtype=np.int32), 0
-    *releases, forgotten = pieces[: n_releases + 1]
-    table = np.concatenate([np.empty(0, dtype=np.int32), *pieces[n_releases + 1 :]])
-    forgotten = np.unique(forgotten)  # who was in several releases was forgotten in each
-    for ranks in (*releases, table, forgotten):
+    ranked = _rank_pieces(context, n_releases + 1, n_partitions)
+    numbers, n_numbered = np.full(ranked.n_persons, -1, dtype=np.int32), 0
+
+    def number(ranks: Int32) -> Int32:
+        nonlocal n_numbered
         new = ranks[numbers[ranks] < 0]
         numbers[new] = np.arange(n_numbered, n_numbered + new.size, dtype=np.int32)
         n_numbered += new.size
-        ranks[:] = numbers[ranks]
-    for index, persons in enumerate(releases):
-        workspace.new_file(WINDOW_PERSONS, index).write(persons)
+        return numbers[ranks]
+
+    for index in range(n_releases):
+        workspace.new_file(WINDOW_PERSONS, index).write(number(ranked.read(workspace, index)))
+    first = n_releases + 1
+    pieces = [ranked.read(workspace, first + i) for i in range(n_partitions)]
+    table = number(np.concatenate([np.empty(0, dtype=np.int32), *pieces]))
+    del pieces
+    # Who was in several releases was forgotten in each.
+    forgotten = number(np.unique(ranked.read(workspace, n_releases)))
     workspace.new_file(RANK_NUMBERS).write(numbers)
-    return WindowPersons(of_ranges, forgotten, table)
+    return WindowPersons(ranked.of_ranges, forgotten, table)
 
 
-def _rank_pieces(
-    context: PassContext, n_registers: int, n_partitions: int
-) -> tuple[tuple[int, ...], list[Int32]]:
-    """Persons in each range of hashes, and the rank among all of each row of each piece."""
+@dataclass(frozen=True, eq=False)
+class RankedPieces:
+    """Ranks among all persons of the rows of several pieces, which are in files by ranges.
+
+    ``of_ranges``: persons in each range of hashes; ``starts`` int64 (ranges, pieces + 1): where
+    the rows of each piece begin in the file of a range.
+    """
+
+    of_ranges: tuple[int, ...]
+    starts: Int64
+
+    @property
+    def n_persons(self) -> int:
+        """All persons."""
+        return sum(self.of_ranges)
+
+    def read(self, workspace: Workspace, piece: int) -> Int32:
+        """The rank of each row of a piece: int32 (n,)."""
+        parts = self.starts[:, piece : piece + 2].tolist()
+        ranks = np.empty(sum(end - begin for begin, end in parts), dtype=np.int32)
+        first = 0
+        for index, (begin, end) in enumerate(parts):
+            rows, of_rows = workspace.file(RANGE_RANKS, index).read()[:, begin:end]
+            ranks[rows] = first + of_rows
+            first += self.of_ranges[index]
+        return ranks
+
+
+def _rank_pieces(context: PassContext, n_registers: int, n_partitions: int) -> RankedPieces:
     workspace = context.workspace
     sizes = [workspace.file(REGISTERED_HASHES, i).read().shape[1] for i in range(n_registers)]
     sizes += [workspace.file(LINKED_HASHES, i).read().shape[1] for i in range(n_partitions)]
     n_ranges = max(1, -(-sum(sizes) // MERGED_PERSONS))
     items = [RankInput(index, n_ranges, n_registers, n_partitions) for index in range(n_ranges)]
     ranges = context.map(RANK_TASK, items)
-    pieces = [np.empty(size, dtype=np.int32) for size in sizes]
-    first = 0
-    for index, of_range in enumerate(ranges):
-        rows, ranks = workspace.file(RANGE_RANKS, index).read()
-        begin = 0
-        for piece, n_rows in zip(pieces, of_range.n_rows, strict=True):
-            piece[rows[begin : begin + n_rows]] = first + ranks[begin : begin + n_rows]
-            begin += n_rows
-        first += of_range.n_persons
-    return tuple(one.n_persons for one in ranges), pieces
+    starts = np.array([np.cumsum([0, *one.n_rows]) for one in ranges])
+    return RankedPieces(tuple(one.n_persons for one in ranges), starts)
 
 
-def place_window(
-    workspace: Workspace,
-    registered: Sequence[ReleasedPersons],
-    n_persons: int,
-    limits: dict[str, Fraction] | None = None,
-) -> list[KnownRelease]:
-    """The earlier releases over all persons, by their numbers.
+@dataclass(frozen=True, eq=False)
+class PlacedWindow(Sequence[KnownRelease]):
+    """The earlier releases over all persons, by their numbers, and perhaps the newest one.
 
-    Parameters
-    ----------
-    registered : what `read_registers` returned
-    limits : what attributes are held to now; others to what they were
+    Each is mapped anew when it is looked at, and let go with it: what is read of a map counts as
+    memory as long as there is a map.
+
+    ``registered``: what `read_registers` returned; ``limits``: what attributes are held to now;
+    others to what they were.
     """
-    window = []
-    for index, persons in enumerate(registered):
-        rows = workspace.file(REGISTERED_ROWS, index).read()
+
+    workspace: Workspace
+    registered: Sequence[ReleasedPersons]
+    n_persons: int
+    limits: Mapping[str, Fraction] = field(default_factory=dict)
+    newest: tuple[KnownRelease, ...] = ()
+
+    def __len__(self) -> int:
+        """The releases."""
+        return len(self.registered) + len(self.newest)
+
+    @overload
+    def __getitem__(self, index: int) -> KnownRelease: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[KnownRelease]: ...
+
+    def __getitem__(self, index: int | slice) -> KnownRelease | Sequence[KnownRelease]:
+        """A release, oldest first."""
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        place = range(len(self))[index]
+        if place >= len(self.registered):
+            return self.newest[place - len(self.registered)]
+        persons = self.registered[place]
+        rows = self.workspace.file(REGISTERED_ROWS, place).read()
         n_codes = 1 + len(persons.attributes)
         whole = replace(persons, classes=rows[0], codes=rows[1:n_codes])
         if len(rows) > n_codes:
             whole = replace(whole, stale=rows[n_codes])
-        numbers = workspace.file(WINDOW_PERSONS, index).read()
-        window.append(place_release(whole, numbers, n_persons, limits))
-    return window
+        numbers = self.workspace.file(WINDOW_PERSONS, place).read()
+        return place_release(whole, numbers, self.n_persons, self.limits)
 
 
 def find_hashes(workspace: Workspace, release: int, rows: NDArray[np.int64]) -> UInt64:

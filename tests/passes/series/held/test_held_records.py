@@ -17,7 +17,7 @@ from tclose.model.column_terms import Kind, Role
 from tclose.passes.series.held.divisible_cells import bound_parts, find_divisible
 from tclose.passes.series.held.held_records import _is_same, choose_held
 from tclose.passes.series.kept_records import LinkedTable, keep_records
-from tclose.passes.series.series_cells import ABSENT_CLASS, KnownRelease, find_cells
+from tclose.passes.series.series_cells import KnownRelease, find_cells
 from tclose.passes.series.series_verdict import judge_series
 from tclose.privacy.t_closeness import class_distances
 from tclose.releases.series.register_file import tabulate
@@ -27,14 +27,13 @@ Rows = dict[int, tuple[int, int]]
 
 
 def known(rows: Rows, n_persons: int, stale: dict[int, int] | None = None) -> KnownRelease:
-    classes = np.full(n_persons, ABSENT_CLASS)
     persons = np.array(sorted(rows))
-    classes[persons] = [rows[p][0] for p in persons]
+    classes = np.array([rows[p][0] for p in persons])
     kinds, codes = np.unique([rows[p][1] for p in persons], return_inverse=True)
     codes = codes.reshape(1, -1).astype(np.int64)
     ages = np.array([(stale or {}).get(p, 0) for p in persons])
     table = tabulate(codes[0], kinds.size)
-    return KnownRelease(classes, persons, codes, (table,), ("pay",), (LIMIT,), ages)
+    return KnownRelease(n_persons, persons, classes, codes, (table,), ("pay",), (LIMIT,), ages)
 
 
 @st.composite

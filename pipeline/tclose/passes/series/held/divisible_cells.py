@@ -18,20 +18,20 @@ import numpy as np
 
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.emd.tree_counts import count_below
-from tclose.model.array_types import Int64
+from tclose.model.array_types import Int64, Integers
 from tclose.model.distribution import Distribution
 from tclose.passes.series.series_cells import Bools, KnownRelease
 
 
 def find_divisible(
-    window: Sequence[KnownRelease], cells: Int64, n_left: Int64, asked: Bools, k: int
+    window: Sequence[KnownRelease], cells: Integers, n_left: Int64, asked: Bools, k: int
 ) -> Bools:
     """Find the cells of which any persons may leave, so many as have: bool (c,).
 
     Parameters
     ----------
     window : the earlier releases, the one before last
-    cells : int64 (persons,): of each person
+    cells : (persons,): of each person
     n_left : int64 (c,): persons of each cell who left
     asked : bool (c,): cells of the release before that are looked at; others are not found
     """
@@ -39,7 +39,7 @@ def find_divisible(
     divisible = asked & (n_left >= k) & (sizes - n_left >= k)
     for release in window:
         chosen = np.flatnonzero(divisible[cells[release.rows]])
-        order, starts = group_by_label(cells[release.rows[chosen]], asked.size)
+        order, starts = group_by_label(cells[release.rows[chosen]].astype(np.int64), asked.size)
         for cell in np.flatnonzero(np.diff(starts)).tolist():
             members = chosen[order[starts[cell] : starts[cell + 1]]]
             parts = {int(n_left[cell]), members.size - int(n_left[cell])}

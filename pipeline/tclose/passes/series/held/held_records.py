@@ -113,7 +113,7 @@ def find_departed(
     PolicyError
         It lacks a column, or has one of another type.
     """
-    record_of = np.full(before.classes.size, -1, dtype=np.int64)
+    record_of = np.full(before.n_persons, -1, dtype=np.int64)
     record_of[table.persons] = np.arange(table.persons.size)
     records = record_of[before.rows]
     left = (records < 0) & (not has_forgotten)
@@ -174,20 +174,20 @@ def _is_same(before: pa.Array, now: pa.Array) -> Bools:
 
 
 def choose_held(
-    window: Sequence[KnownRelease], cells: Int64, left: Integers, moved: Integers, k: int
+    window: Sequence[KnownRelease], cells: Integers, left: Integers, moved: Integers, k: int
 ) -> Bools:
     """Choose who of those who left is held: bool (n,).
 
     Parameters
     ----------
-    cells : int64 (persons,): of the earlier releases
+    cells : (persons,): of the earlier releases
     left : (n,): persons of the release before without a record
     moved : (m,): persons who have other values than in the release before
     """
     if not left.size:
         return np.zeros(0, dtype=np.bool_)
     n_cells = int(cells.max()) + 1
-    groups = np.full(cells.size, -1, dtype=np.int64)
+    groups = np.full(cells.size, -1, dtype=cells.dtype)
     groups[left] = cells[left]
     n_left = np.bincount(cells[left], minlength=n_cells)
     # Where any part holds, so do those who left: it is looked at first, as it is found at once.
