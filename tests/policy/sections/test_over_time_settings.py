@@ -51,6 +51,7 @@ def test_records_are_held_only_where_departures_are(departures: str) -> None:
     [
         *({"k": 1}, {"t": 0}, {"t": 1.01}, {"window": 1}, {"window": 1001}),
         *({"churn": -0.1}, {"churn": 0.51}, {"departures": "ignore"}),
+        *({"made_within": 0}, {"made_within": 1.1}),
     ],
 )
 def test_values_that_are_none(keys: dict[str, Any]) -> None:

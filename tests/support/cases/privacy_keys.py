@@ -239,7 +239,7 @@ OTHERS = {
     "suppress.at_most",
     # of several releases together: tests/end_to_end/persons/test_series.py
     *("series", "privacy.over_time.k", "privacy.over_time.t", "privacy.over_time.window"),
-    *("privacy.over_time.departures", "privacy.over_time.churn"),
+    *("privacy.over_time.departures", "privacy.over_time.churn", "privacy.over_time.made_within"),
     # of records that are held: tests/end_to_end/persons/test_held_departures.py
     "privacy.over_time.hold.at_most",
     "privacy.persons",  # tests/end_to_end/persons hold it

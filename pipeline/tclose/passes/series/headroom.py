@@ -8,14 +8,13 @@ lose more and come to be above t' sooner.
 """
 
 from bisect import bisect_left
-from fractions import Fraction
 
 import numpy as np
 
 from tclose.model.array_types import Float64, Int64
 
 MOST_OF_CELLS = 0.001  # of the records of a window, left out as their cells have become too small
-HEADROOM_K, HEADROOM_T = 2, Fraction(7, 10)
+HEADROOM_K = 2
 MOST_ROOM = 20  # times k
 
 

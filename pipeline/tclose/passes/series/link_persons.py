@@ -17,7 +17,7 @@ from tclose.errors import InfeasibleError
 from tclose.model.input_pieces import Partition
 from tclose.passes.persons.named_key import check_register_key, identify_key
 from tclose.passes.persons.person_keys import PERSON_KEY, hash_persons
-from tclose.passes.series.headroom import HEADROOM_T, choose_size
+from tclose.passes.series.headroom import choose_size
 from tclose.passes.series.held.handed_out import HandedOut, open_handed_out
 from tclose.passes.series.held.held_records import (
     NOBODY_LEFT,
@@ -113,7 +113,7 @@ def limits_made_for(policy: Policy) -> dict[str, Fraction]:
     settings = policy.privacy.over_time
     if settings is None:
         return {}
-    return {name: HEADROOM_T * t for name, t in limits_over_time(policy, settings).items()}
+    return {name: settings.room * t for name, t in limits_over_time(policy, settings).items()}
 
 
 def check_window(run: Run, window: SeriesWindow) -> None:

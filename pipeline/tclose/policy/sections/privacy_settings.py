@@ -13,6 +13,8 @@ from tclose.model.setting_fields import Settings, Threshold
 from tclose.policy.sections.hold_settings import HoldSettings
 from tclose.privacy.privacy_model import Model, PrivacyModel
 
+MADE_WITHIN = Fraction(7, 10)  # the share of t over time that new classes are made within
+
 
 class JointSettings(Settings):
     """Closeness of several confidential attributes taken as one.
@@ -85,6 +87,16 @@ class OverTimeSettings(Settings):
         "cells are dropped or held.",
         exclude_if=lambda churn: churn is None,
     )
+    made_within: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Share of t that new classes are made within, as room for persons who leave: "
+        "0.7 by default. Nearer to 1 less is lost, and more records are left out later, as their "
+        "cells have come above t.",
+        examples=[0.9],
+        exclude_if=lambda share: share is None,
+    )
     departures: Literal["report", "unite", "hold", "drop", "refuse"] = Field(
         default="report",
         description="What is done where persons leave who can be found by subtraction: they are "
@@ -114,6 +126,11 @@ class OverTimeSettings(Settings):
         if self.departures != "hold":
             return None
         return (self.hold or HoldSettings()).share
+
+    @property
+    def room(self) -> Fraction:
+        """The share of t that new classes are made within."""
+        return MADE_WITHIN if self.made_within is None else Fraction(str(self.made_within))
 
     def limit(self, own: Fraction | None) -> Fraction:
         """The t that an attribute is held to over time, by its own t."""
