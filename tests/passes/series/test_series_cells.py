@@ -5,10 +5,12 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.naive.naive_holding import distance
+from tclose.passes.series import series_cells
 from tclose.passes.series.series_cells import ABSENT_CLASS, KnownRelease, find_cells, measure_cells
 from tclose.passes.series.series_verdict import judge_series
 from tclose.releases.series.register_file import tabulate
@@ -88,6 +90,31 @@ def test_order_of_releases_changes_no_cell(drawn: Drawn, random) -> None:
         )
     ]
     assert measured[0] == measured[1]
+
+
+@given(series())
+def test_cells_are_in_the_order_of_their_classes(drawn: Drawn) -> None:
+    signatures = [tuple(one[p][0] for one in drawn) for p in range(len(drawn[0]))]
+    numbers = {of: number for number, of in enumerate(sorted(set(signatures)))}
+    assert find_cells(known(drawn), len(signatures)).tolist() == [numbers[of] for of in signatures]
+
+
+@given(series(), st.integers(1, 4), st.data())
+def test_how_many_are_measured_at_once_changes_nothing(
+    drawn: Drawn, at_once: int, data: st.DataObject
+) -> None:
+    releases = known(drawn)
+    cells = find_cells(releases, len(drawn[0]))
+    cells[data.draw(st.integers(0, cells.size - 1))] = -1
+    asked = np.array(data.draw(st.lists(st.booleans(), min_size=9, max_size=9)))
+    asked = asked[: int(cells.max()) + 1]
+    whole = measure_cells(cells, releases, asked)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(series_cells, "MEASURED_PERSONS", at_once)
+        parts = measure_cells(cells, releases, asked)
+    assert parts.sizes.tolist() == whole.sizes.tolist()
+    assert parts.is_above.tolist() == whole.is_above.tolist()
+    assert parts.largest == whole.largest
 
 
 @given(series(), st.integers(1, 4))
