@@ -27,7 +27,7 @@ from tclose.releases.signatures.seals import REGISTER_FILE
 
 VERSION = 1
 _MOST_BYTES = 1 << 36
-_ROWS = 1_000_000  # of a row group
+_ROWS = 1 << 16  # of a row group, which is all that is made or read at once
 _ABOUT = b"tclose"
 NOBODY = np.empty((0, 2), dtype=np.uint64)
 
@@ -81,12 +81,14 @@ def tabulate(codes: Integers, n_values: int, metric: TreeMetric | None = None) -
 
 def write_register(persons: ReleasedPersons) -> bytes:
     """The bytes of a register, the same for the same persons."""
-    columns = {
+    columns: dict[str, np.ndarray] = {
         "person_high": persons.hashes[:, 0],
         "person_low": persons.hashes[:, 1],
-        "class": persons.classes.astype(np.int32),
+        "class": persons.classes.astype(np.int32, copy=False),
     }
-    columns |= {f"value{a}": codes.astype(np.int32) for a, codes in enumerate(persons.codes)}
+    columns |= {
+        f"value{a}": codes.astype(np.int32, copy=False) for a, codes in enumerate(persons.codes)
+    }
     if persons.stale.any():
         columns["stale"] = persons.stale.astype(np.int32)
     described = [
@@ -103,9 +105,20 @@ def write_register(persons: ReleasedPersons) -> bytes:
         about["centres"] = [asdict(centre) for centre in persons.centres]
     if len(persons.forgotten):
         about["forgotten"] = [row.tobytes().hex() for row in persons.forgotten]
-    table = pa.table(columns).replace_schema_metadata({_ABOUT: json.dumps(about)})
+    return _write_rows(columns, {_ABOUT: json.dumps(about)})
+
+
+def _write_rows(columns: dict[str, np.ndarray], metadata: dict[bytes, str]) -> bytes:
+    """The bytes of a Parquet file; hashes hardly occur twice, and so are in no dictionary."""
+    schema = pa.table({name: column[:0] for name, column in columns.items()}).schema
+    repeated = [name for name in columns if not name.startswith("person")]
     sink = io.BytesIO()
-    pq.write_table(table, sink, row_group_size=_ROWS, compression="zstd")
+    with pq.ParquetWriter(
+        sink, schema.with_metadata(metadata), compression="zstd", use_dictionary=repeated
+    ) as writer:
+        for start in range(0, max(1, columns["class"].size), _ROWS):
+            rows = {name: column[start : start + _ROWS] for name, column in columns.items()}
+            writer.write_table(pa.table(rows).replace_schema_metadata(metadata))
     return sink.getvalue()
 
 
