@@ -111,7 +111,7 @@ def test_ranges_of_hashes_change_nothing(
     of_numbers: int,
 ) -> None:
     """Persons are told apart in several ranges of hashes, and numbered in several others."""
-    monkeypatch.setattr(window_persons, "MERGED_PERSONS", of_ranks)
+    monkeypatch.setattr(window_persons, "RANKED_ROWS", of_ranks)
     monkeypatch.setattr(person_numbers, "MERGED_PERSONS", of_numbers)
     shutil.rmtree(copied.folder / "releases" / "panel-2")
     again = release(copied.policy(2))

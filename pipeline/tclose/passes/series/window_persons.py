@@ -20,7 +20,6 @@ from tclose.data.key_rows import find_changes, sort_words
 from tclose.model.array_types import Int32, Int64
 from tclose.passes.compare.keyed_hashes import UInt64
 from tclose.passes.persons.person_numbers import (
-    MERGED_PERSONS,
     NUMBERED,
     cut_hashes,
     search_hashes,
@@ -49,6 +48,9 @@ RANKED_HASHES = FileArtifact("rank/hashes", ArrayFile)  # uint64 (2, persons of 
 # Of each release of the window, int32 (n,): the number of each row's person.
 WINDOW_PERSONS = FileArtifact("summarise/window-persons", ArrayFile)
 RANK_NUMBERS = FileArtifact("summarise/rank-numbers", ArrayFile)  # int32 (persons,): of each rank
+
+
+RANKED_ROWS = 2_000_000  # of all releases, by a task, about
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,7 @@ def _rank_pieces(context: PassContext, n_registers: int, n_partitions: int) -> R
     workspace = context.workspace
     sizes = [workspace.file(REGISTERED_HASHES, i).read().shape[1] for i in range(n_registers)]
     sizes += [workspace.file(LINKED_HASHES, i).read().shape[1] for i in range(n_partitions)]
-    n_ranges = max(1, -(-sum(sizes) // MERGED_PERSONS))
+    n_ranges = max(1, -(-sum(sizes) // RANKED_ROWS))
     items = [RankInput(index, n_ranges, n_registers, n_partitions) for index in range(n_ranges)]
     ranges = context.map(RANK_TASK, items)
     starts = np.array([np.cumsum([0, *one.n_rows]) for one in ranges])
