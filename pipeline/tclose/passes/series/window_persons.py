@@ -50,7 +50,9 @@ WINDOW_PERSONS = FileArtifact("summarise/window-persons", ArrayFile)
 RANK_NUMBERS = FileArtifact("summarise/rank-numbers", ArrayFile)  # int32 (persons,): of each rank
 
 
-RANKED_ROWS = 2_000_000  # of all releases, by a task, about
+# Rows of all releases that a task ranks, about, unless there are more ranges of hashes then than
+# this: each task looks through all hashes for its own.
+RANKED_ROWS, MOST_RANGES = 1_000_000, 32
 
 
 @dataclass(frozen=True)
@@ -214,7 +216,7 @@ def _rank_pieces(context: PassContext, n_registers: int, n_partitions: int) -> R
     workspace = context.workspace
     sizes = [workspace.file(REGISTERED_HASHES, i).read().shape[1] for i in range(n_registers)]
     sizes += [workspace.file(LINKED_HASHES, i).read().shape[1] for i in range(n_partitions)]
-    n_ranges = max(1, -(-sum(sizes) // RANKED_ROWS))
+    n_ranges = min(MOST_RANGES, max(1, -(-sum(sizes) // RANKED_ROWS)))
     items = [RankInput(index, n_ranges, n_registers, n_partitions) for index in range(n_ranges)]
     ranges = context.map(RANK_TASK, items)
     starts = np.array([np.cumsum([0, *one.n_rows]) for one in ranges])
