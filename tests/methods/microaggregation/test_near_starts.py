@@ -66,8 +66,10 @@ def test_a_start_before_a_search_loses_no_more_than_a_share(problem: ClusteringP
     loss = lose(problem, plain.labels)
     shares = near_starts.NEAR_SHARE_UNSEARCHED, near_starts.NEAR_SHARE
     for is_searched, share in zip((False, True), shares, strict=True):
-        found = near_of(problem).find_before(loss, is_searched=is_searched)
+        n_classes = int(plain.labels.max()) + 1
+        found = near_of(problem).find_before(loss, n_classes, is_searched=is_searched)
         if found is not None:
+            assert found.labels.max() + 1 >= near_starts.LEAST_CLASSES * n_classes
             assert lose(problem, found.labels) <= share * loss + 1e-9
             assert np.bincount(found.labels).min() >= problem.k
             assert not is_above(problem, found.labels)
@@ -88,7 +90,7 @@ def test_a_start_beside_a_search_loses_at_most_twice_as_much(problem: Clustering
         near_starts.NEAR_SHARE_OF_SEARCHED * lose(problem, searched),
     )
     found = start.beside(searched)
-    without = near_of(problem).find_before(FAR, is_searched=True)  # the least that one loses
+    without = near_of(problem).find_before(FAR, 1, is_searched=True)  # the least that one loses
     assert without is not None
     if found is None:
         assert lose(problem, without.labels) >= most - 1e-9
@@ -132,7 +134,7 @@ def test_an_outlier_does_not_decide() -> None:
     scaled = replace(problem.scaled, numeric=wide, ranges=np.array([1000.0]))
     stretched = replace(problem, scaled=scaled)
     for one in (problem, stretched):
-        found = near_of(one).find_before(loss, is_searched=False)
+        found = near_of(one).find_before(loss, 1, is_searched=False)
         assert found is not None
         again = merge_above(one, found.labels, FAR)
         assert again is not None

@@ -34,9 +34,11 @@ SAMPLED_RECORDS = 2048
 # clusters are not as near, nor what they are merged with.
 SAMPLED_MARGIN = 3.0
 # What merged clusters of near records may lose, as a share of what the balanced start loses: where
-# nothing is searched, as few large classes can lose less than many and be of less use, and where it
-# is, as a search saves more of a balanced start's loss.
+# nothing is searched, and where it is, as a search saves more of a balanced start's loss.
 NEAR_SHARE_UNSEARCHED, NEAR_SHARE = 0.5, 0.4
+# How many classes they have at least where they are released as they are, or nearly so, as a share
+# of the balanced ones: few large classes can lose less than many and be of less use.
+LEAST_CLASSES = 2 / 3
 # The same of what a search from the balanced start has ended with: one from the near ones saves
 # half of theirs, or little more.
 NEAR_SHARE_OF_SEARCHED = 2.0
@@ -55,10 +57,13 @@ class NearStart:
     is_natural: NDArray[np.bool_]
     blocks: tuple[Int64, Int64]
 
-    def find_before(self, loss: float, *, is_searched: bool) -> Clustering | None:
-        """The clusters, if they are a better start than balanced ones with this loss."""
+    def find_before(self, loss: float, n_classes: int, *, is_searched: bool) -> Clustering | None:
+        """The clusters, if they are a better start than so many balanced ones with this loss."""
         most_lost = (NEAR_SHARE if is_searched else NEAR_SHARE_UNSEARCHED) * loss
-        return self._find(most_lost, 1.0, NEAR_RECORDS)
+        found = self._find(most_lost, 1.0, NEAR_RECORDS)
+        if found is None or found.labels.max() + 1 < LEAST_CLASSES * n_classes:
+            return None
+        return found
 
     def find_beside(self, loss: float, labels: Int64) -> Clustering | None:
         """The clusters, if a search may end with less loss from them than from balanced ones.

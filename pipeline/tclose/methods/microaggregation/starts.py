@@ -46,7 +46,8 @@ def choose_start(
     near = NearStart(problem, groups, is_natural, (order, starts[plain.block_starts]))
     if search == "long":
         return replace(balanced, beside=lambda labels: near.find_beside(loss, labels))
-    return near.find_before(loss, is_searched=search != "off") or balanced
+    n_classes = int(balanced.labels.max()) + 1
+    return near.find_before(loss, n_classes, is_searched=search != "off") or balanced
 
 
 def _keep_natural(
