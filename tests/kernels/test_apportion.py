@@ -12,6 +12,7 @@ from tclose.kernels import apportion
 from tclose.model.array_types import Int64
 
 N_VALUES = 3
+ANY = 1 << 62
 classes = st.lists(
     st.lists(st.integers(0, N_VALUES - 1), min_size=2, max_size=4), min_size=1, max_size=5
 )
@@ -25,22 +26,24 @@ def entries_of(rows: list[list[int]]) -> tuple[Int64, Int64, Int64]:
     return starts, values, np.concatenate([counts for _, counts in counted])
 
 
-def apportioned(rows: list[list[int]], low: Int64) -> apportion.Apportionment:
-    """Classes by their modes, for kernels to change."""
+def apportioned(rows: list[list[int]], low: Int64, left: int = ANY) -> apportion.Apportionment:
+    """Classes by their modes, for kernels to change; ``left``: what that may cost."""
     starts, values, counts = entries_of(rows)
     costs = apportion.count_apart(starts, values, counts, np.arange(N_VALUES)[None, :])
     sizes = np.array([len(row) for row in rows])
     choice = apportion.choose_cheapest(starts, values, costs, np.arange(N_VALUES))
     released = np.bincount(values[choice], sizes, low.size).astype(np.int64)
     class_of = np.repeat(np.arange(sizes.size), np.diff(starts))
-    return apportion.Apportionment(starts, class_of, values, costs, sizes, choice, released)
+    return apportion.Apportionment(
+        starts, class_of, values, costs, sizes, choice, released, np.array([left])
+    )
 
 
 def fill(made: apportion.Apportionment, low: Int64) -> None:
     more = made.costs - made.costs[made.choice][made.class_of]
     order = np.argsort(more / made.sizes[made.class_of], kind="stable")
-    apportion.fill_values(made, order, low)
-    apportion.push_chains(made, low)
+    apportion.fill_values(made, order, low, low, 0)
+    apportion.push_chains(made, low, 0)
 
 
 def fit(made: apportion.Apportionment, wanted: Int64, slack: int = 0) -> None:
@@ -110,6 +113,41 @@ def test_a_value_gets_its_records_through_another() -> None:
     assert made.released.tolist() == [9, 3, 0]
     fill(made, low)
     assert made.released.tolist() == [6, 3, 3]
+
+
+@repeatable
+@given(classes, st.integers(0, 3))
+def test_no_step_costs_more_than_it_may(rows: list[list[int]], left: int) -> None:
+    wanted = np.bincount(np.concatenate(rows), minlength=N_VALUES)
+    made = apportioned(rows, wanted, left)
+    by_mode = int(made.costs[made.choice].sum())
+    fill(made, wanted)
+    fit(made, wanted)
+    check(made, rows)
+    spent = int(made.costs[made.choice].sum()) - by_mode
+    assert spent <= left
+    assert made.left.tolist() == [left - spent]
+
+
+def test_a_step_that_costs_too_much_is_left_out() -> None:
+    rows = [[0, 0, 1]] * 3
+    wanted = np.array([6, 3, 0])
+    assert released_for(rows, wanted, 0) == [9, 0, 0]
+    assert released_for(rows, wanted, 1) == [6, 3, 0]
+
+
+def released_for(rows: list[list[int]], wanted: Int64, left: int) -> list[int]:
+    """Records that release each value, at so much more cost at most."""
+    made = apportioned(rows, wanted, left)
+    fill(made, wanted)
+    return list(made.released.tolist())
+
+
+def test_enough_is_enough() -> None:
+    """Of three classes that could change one does, as two records too many are let be."""
+    made = apportioned([[0, 0, 1]] * 6, np.array([12, 6, 0]))
+    apportion.fill_values(made, np.arange(12), np.array([12, 6, 0]), np.array([12, 6, 0]), 6)
+    assert made.released.tolist() == [15, 3, 0]
 
 
 def test_sizes_are_exchanged() -> None:

@@ -68,15 +68,14 @@ def test_model_that_counts_records(source: Path, refuse: Refuse) -> None:
     )
 
 
-def test_representatives(source: Path, refuse: Refuse) -> None:
-    """Two that are released alike are one class, which may be above t over persons."""
-    document = counted(source)
+def test_representatives_over_time(source: Path, refuse: Refuse) -> None:
+    """What one is depends on all classes, so that those that stay would release others."""
+    document = counted(source, privacy={"k": 3, "t": 0.3, "over_time": {"k": 3, "t": 0.3}})
     document["attributes"]["sex"] = {"role": "quasi-identifier", "aggregate": "representative"}
     refuse(
         document,
-        "attributes.sex: 'who' has role: person, so classes are united until k and t hold over "
-        "persons as released, and representatives are chosen afterwards; take aggregate: "
-        "representative out, or make 'who' an identifier",
+        "privacy.over_time: does not go with aggregate: representative of 'sex', as classes that "
+        "stay would release other values each time; take the aggregate out",
     )
 
 

@@ -1,7 +1,5 @@
 """Resolution of a column's kind, from the policy and the data's type, and checks of that kind."""
 
-from dataclasses import replace
-
 import pyarrow as pa
 
 from tclose.data.keys import (
@@ -94,9 +92,10 @@ def _check_digits(column: Column) -> None:
 def _check_aggregate(column: Column) -> None:
     """Refuse an aggregate, or its rounding, that the kind does not have."""
     aggregate = column.attribute.aggregate
-    default = replace(column, attribute=replace(column.attribute, aggregate=None)).aggregate
     allowed = (
-        ("mean", "median", LOW_MEDIAN) if column.kind in _AVERAGED else (default, REPRESENTATIVE)
+        ("mean", "median", LOW_MEDIAN)
+        if column.kind in _AVERAGED
+        else (column.usual_aggregate, REPRESENTATIVE)
     )
     if column.attribute.taxonomy or column.attribute.grouping is not None:
         allowed = (*allowed, ANCESTOR)

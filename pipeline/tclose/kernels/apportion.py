@@ -8,9 +8,10 @@ which value an entry is of, ``costs`` int64 (e,) what the class loses if it is r
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tclose.kernels.compiler import kernel
-from tclose.model.array_types import Int64
+from tclose.model.array_types import Float64, Int64
 
 FEW_CLASSES = 256  # of a value, whose sizes are tried in pairs
 MAX_STEPS = 6  # of a chain
@@ -24,7 +25,7 @@ class Apportionment(NamedTuple):
 
     ``starts`` (c + 1,), ``class_of`` (e,), ``values`` (e,), ``costs`` (e,), ``sizes`` (c,);
     ``choice`` (c,): the entry that each class releases; ``released`` (v,): records of each value
-    that come of it. All int64.
+    that come of it; ``left`` (1,): what choices may cost more. All int64.
     """
 
     starts: Int64
@@ -34,6 +35,21 @@ class Apportionment(NamedTuple):
     sizes: Int64
     choice: Int64
     released: Int64
+    left: Int64
+
+
+class Chains(NamedTuple):
+    """Chains of entries by which values get classes through others.
+
+    ``reach`` float64 (steps + 1, v): the least cost per record of those of so many steps to a
+    value; ``through`` int64, the same shape: their last entries; ``is_barred`` bool (e,): ends of
+    chains that did not help; ``is_moved`` bool (c,): classes that have moved since.
+    """
+
+    reach: Float64
+    through: Int64
+    is_barred: NDArray[np.bool_]
+    is_moved: NDArray[np.bool_]
 
 
 @kernel
@@ -86,122 +102,180 @@ def choose_cheapest(starts, values, costs, priority):
 
 
 @kernel
-def _helps(released, size, low):
-    """Return whether a value that is short of records comes nearer with ``size`` more."""
-    return released < low and abs(released + size - low) < low - released
-
-
-@kernel
 def _release(classes, e):
     """Let the class of an entry release it."""
     i = classes.class_of[e]
+    classes.left[0] -= classes.costs[e] - classes.costs[classes.choice[i]]
     classes.released[classes.values[classes.choice[i]]] -= classes.sizes[i]
     classes.released[classes.values[e]] += classes.sizes[i]
     classes.choice[i] = e
 
 
 @kernel
-def fill_values(classes, order, low):
-    """Give values that have too few records classes of those that can spare them.
-
-    ``order`` int64 (e,): entries, the least additional cost per record first.
-    """
-    for e in order:
-        i = classes.class_of[e]
-        given, taken, size = classes.values[classes.choice[i]], classes.values[e], classes.sizes[i]
-        if given == taken or classes.released[given] - size < low[given]:
-            continue
-        if _helps(classes.released[taken], size, low[taken]):
-            _release(classes, e)
+def _far(n_records, low, high):
+    """Records that are missing from ``low``, or more than ``high``."""
+    return max(0, low - n_records) + max(0, n_records - high)
 
 
 @kernel
-def push_chains(classes, low):
+def fill_values(classes, order, low, high, enough):
+    """Give values that have too few records classes of those that have too many.
+
+    Parameters
+    ----------
+    order : int64 (e,), entries, the least additional cost per record first
+    enough : records missing and more that need not be mended
+    """
+    far = 0
+    for v in range(low.size):
+        far += _far(classes.released[v], low[v], high[v])
+    for e in order:
+        if far <= enough:
+            return
+        i = classes.class_of[e]
+        given, taken, size = classes.values[classes.choice[i]], classes.values[e], classes.sizes[i]
+        more = classes.costs[e] - classes.costs[classes.choice[i]]
+        if given == taken or more > classes.left[0]:
+            continue
+        there, here = classes.released[taken], classes.released[given]
+        nearer = (
+            _far(there, low[taken], high[taken])
+            - _far(there + size, low[taken], high[taken])
+            + _far(here, low[given], high[given])
+            - _far(here - size, low[given], high[given])
+        )
+        if nearer > 0:
+            _release(classes, e)
+            far -= nearer
+
+
+@kernel
+def push_chains(classes, low, enough):
     """Fill what is still short through other values: one gives a class, and gets one itself.
 
     Each chain is the cheapest per record of at most `MAX_STEPS` (Bellman and Ford, step by step),
-    from a value that can give a class to the one that is shortest.
+    from a value that can give a class to one that is short; those of all such values are followed
+    before the next ones are looked for. It ends when ``enough`` records or fewer are short.
     """
-    reach = np.empty((MAX_STEPS + 1, low.size))
-    through = np.empty((MAX_STEPS + 1, low.size), dtype=np.int64)
-    n_tries = np.zeros(low.size, dtype=np.int64)
-    is_barred = np.zeros(classes.values.size, dtype=np.bool_)  # ends of chains that do not help
-    while True:
-        wanted = _find_shortest(classes.released, low, n_tries)
-        if wanted == NONE:
-            return
-        _reach_values(classes, low, is_barred, reach, through)
-        n_tries[wanted] += 1
-        for n_steps in range(1, MAX_STEPS + 1):
-            if reach[n_steps, wanted] == FAR:
+    chains = Chains(
+        np.empty((MAX_STEPS + 1, low.size)),
+        np.empty((MAX_STEPS + 1, low.size), dtype=np.int64),
+        np.zeros(classes.values.size, dtype=np.bool_),
+        np.zeros(classes.sizes.size, dtype=np.bool_),
+    )
+    n_short, n_tries = _count_short(classes.released, low), 0
+    while n_short > enough and n_tries < TRIES:
+        _reach_values(classes, low, chains)
+        n_tries += 1
+        for wanted in range(low.size):
+            if n_short <= enough or classes.released[wanted] >= low[wanted]:
                 continue
-            chain = _trace(classes, through, n_steps, wanted)
-            if _push(classes, chain, low):
-                n_tries[wanted] = 0
-                break
-            is_barred[chain[-1]] = True
+            left = _push_to(classes, wanted, low, n_short, chains)
+            if left < n_short:
+                n_short, n_tries = left, 0
 
 
 @kernel
-def _find_shortest(released, low, n_tries):
-    """The value that is short of most records, of those that were not tried in vain; or `NONE`."""
-    shortest, most = NONE, 0
-    for v in range(low.size):
-        if n_tries[v] < TRIES and low[v] - released[v] > most:
-            shortest, most = v, low[v] - released[v]
-    return shortest
+def _push_to(classes, wanted, low, n_short, chains):
+    """Follow the shortest chain to a value that helps; records that are short afterwards."""
+    for n_steps in range(1, MAX_STEPS + 1):
+        if chains.reach[n_steps, wanted] == FAR:
+            continue
+        chain = _trace(classes, chains, n_steps, wanted)
+        if not chain.size:
+            continue
+        left = _push(classes, chain, low, n_short)
+        if left < n_short:
+            for e in chain:
+                chains.is_moved[classes.class_of[e]] = True
+            return left
+        chains.is_barred[chain[-1]] = True
+    return n_short
 
 
 @kernel
-def _reach_values(classes, low, is_barred, reach, through):
+def _reach_values(classes, low, chains):
     """Least costs per record of chains of each number of steps to each value, and last entries."""
+    reach = chains.reach
     reach[:] = FAR
+    chains.is_moved[:] = False
     for v in range(low.size):
         if classes.released[v] > low[v]:
             reach[0, v] = 0.0
+    firsts = _find_links(classes, low, chains.is_barred, True)
+    others = _find_links(classes, low, chains.is_barred, False)
     for step in range(1, MAX_STEPS + 1):
-        for e in range(classes.values.size):
+        for e in firsts if step == 1 else others:
             i = classes.class_of[e]
             given, taken = classes.values[classes.choice[i]], classes.values[e]
-            before = reach[step - 1, given]
-            if given == taken or before == FAR or is_barred[e]:
-                continue
-            if step == 1 and classes.released[given] - classes.sizes[i] < low[given]:
-                continue
             more = classes.costs[e] - classes.costs[classes.choice[i]]
-            cost = before + more / classes.sizes[i]
+            cost = reach[step - 1, given] + more / classes.sizes[i]
             if cost < reach[step, taken]:
                 reach[step, taken] = cost
-                through[step, taken] = e
+                chains.through[step, taken] = e
 
 
 @kernel
-def _trace(classes, through, n_steps, wanted):
-    """The entries of a chain, from the one that gives first to that which ends at a value."""
+def _find_links(classes, low, is_barred, spares):
+    """Entries by which one value gives a class to another: the cheapest per record of each pair.
+
+    All of them, where there are fewer than pairs. ``spares``: whether the value that gives has to
+    have enough without the class.
+    """
+    n_values = low.size
+    by_pair = n_values * n_values <= classes.values.size
+    best = np.full(n_values * n_values if by_pair else classes.values.size, NONE, dtype=np.int64)
+    least = np.full(best.size, FAR)
+    for e in range(classes.values.size):
+        i = classes.class_of[e]
+        given, taken = classes.values[classes.choice[i]], classes.values[e]
+        if given == taken or is_barred[e]:
+            continue
+        if spares and classes.released[given] - classes.sizes[i] < low[given]:
+            continue
+        pair = given * n_values + taken if by_pair else e
+        cost = (classes.costs[e] - classes.costs[classes.choice[i]]) / classes.sizes[i]
+        if cost < least[pair]:
+            least[pair], best[pair] = cost, e
+    return best[best != NONE]
+
+
+@kernel
+def _trace(classes, chains, n_steps, wanted):
+    """The entries of a chain, from the one that gives first to that which ends at a value.
+
+    None, if a class of it has moved since.
+    """
     chain = np.empty(n_steps, dtype=np.int64)
     at = wanted
     for step in range(n_steps, 0, -1):
-        chain[step - 1] = through[step, at]
-        at = classes.values[classes.choice[classes.class_of[chain[step - 1]]]]
+        e = chains.through[step, at]
+        if chains.is_moved[classes.class_of[e]]:
+            return chain[:0]
+        chain[step - 1] = e
+        at = classes.values[classes.choice[classes.class_of[e]]]
     return chain
 
 
 @kernel
-def _push(classes, chain, low):
-    """Follow a chain, if no class is in it twice, and fewer records are short afterwards."""
+def _push(classes, chain, low, n_short):
+    """Follow a chain, if no class is in it twice, fewer records are short then, and it is paid for.
+
+    Returns how many are short then.
+    """
     for a in range(chain.size):
         for b in range(a):
             if classes.class_of[chain[a]] == classes.class_of[chain[b]]:
-                return False
-    before = _count_short(classes.released, low)
+                return n_short
     first = classes.choice[classes.class_of[chain]]
     for e in chain:
         _release(classes, e)
-    if _count_short(classes.released, low) < before:
-        return True
+    after = _count_short(classes.released, low)
+    if after < n_short and classes.left[0] >= 0:
+        return after
     for e in first:
         _release(classes, e)
-    return False
+    return n_short
 
 
 @kernel
@@ -257,6 +331,8 @@ def _find_exchange(classes, entries, v, wanted, low, high):
                 size -= classes.sizes[i]
                 cost += classes.costs[other] - classes.costs[entries[b]]
             gap = abs(classes.released[v] + size - wanted[v])
+            if cost > classes.left[0]:
+                continue
             if gap < best_gap or (gap == best_gap and cost < best_cost):
                 best_gap, best_cost, best_into, best_other = gap, cost, into, other
     return best_into, best_other

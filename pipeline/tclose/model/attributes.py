@@ -64,6 +64,7 @@ class Attribute:
     weight: float = 1.0
     preparation: Preparation | None = None
     grouping: GroupRule | None = None
+    keeps_shares: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,5 +109,12 @@ class Column:
         """The aggregate that replaces a cluster's values, as `AttributeSettings` names them."""
         if self.attribute.aggregate is not None:
             return self.attribute.aggregate
+        if self.attribute.keeps_shares and self.kind.is_categorical:
+            return REPRESENTATIVE
+        return self.usual_aggregate
+
+    @property
+    def usual_aggregate(self) -> str:
+        """The aggregate that is nearest to a cluster's values, whatever other clusters release."""
         by_kind = {Kind.NUMERIC: "mean", Kind.DATE: "mean", Kind.ORDINAL: "median"}
         return by_kind.get(self.kind, "mode")

@@ -19,7 +19,7 @@ def check_person_role(
     ------
     ValueError
         There are two such columns; the method or a model counts records alone; there is none, and
-        a value is said not to last; what classes release is chosen after they were united.
+        a value is said not to last.
     """
     names = [name for name, settings in attributes.items() if settings.role is Role.PERSON]
     if not names:
@@ -46,13 +46,6 @@ def check_person_role(
             f"privacy.models: {models[0].name} counts records, and {names[0]!r} has role: person; "
             "take the model out, or make the column an identifier"
         )
-    for name, settings in attributes.items():
-        if settings.aggregate == REPRESENTATIVE:
-            raise ValueError(
-                f"attributes.{name}: {names[0]!r} has role: person, so classes are united until k "
-                "and t hold over persons as released, and representatives are chosen afterwards; "
-                f"take aggregate: {REPRESENTATIVE} out, or make {names[0]!r} an identifier"
-            )
 
 
 def check_together(roles: Collection[Role], *, is_cut: bool, is_held: bool) -> None:
@@ -126,15 +119,22 @@ def check_over_time(roles: Collection[Role], method: str, *, is_cut: bool, is_jo
         )
 
 
-def check_bounds(attributes: Iterable[Attribute]) -> None:
-    """Refuse bounds that are others in each release of a series.
+def check_changing(attributes: Iterable[Attribute]) -> None:
+    """Refuse bounds and aggregates that are others in each release of a series.
 
     Raises
     ------
     ValueError
-        A percentile moves with the records, and a value that lasts with it.
+        A percentile moves with the records, and a value that lasts with it; what a class releases
+        depends on the other classes, so that one that stays would release something else.
     """
     for attribute in attributes:
+        if attribute.aggregate == REPRESENTATIVE:
+            raise ValueError(
+                f"privacy.over_time: does not go with aggregate: {REPRESENTATIVE} of "
+                f"{attribute.name!r}, as classes that stay would release other values each time; "
+                "take the aggregate out"
+            )
         if attribute.preparation is not None and attribute.preparation.awaits_bounds:
             raise ValueError(
                 f"privacy.over_time: does not go with a percentile as a bound of "

@@ -29,7 +29,7 @@ from tclose.policy.method_attributes import (
     check_noise_keys,
 )
 from tclose.policy.person_role import (
-    check_bounds,
+    check_changing,
     check_held,
     check_over_time,
     check_person_role,
@@ -195,7 +195,7 @@ class Policy(Settings):
                 is_cut=bool(self.output.partition_by),
                 is_joint=bool(self.privacy.joint),
             )
-            check_bounds(self.resolve_attributes())
+            check_changing(self.resolve_attributes())
             if self.privacy.over_time.departures == "hold":
                 check_held(self.resolve_attributes())
         elif self.series is not None:
@@ -268,7 +268,11 @@ class Policy(Settings):
         """The attributes as values, each confidential one with the t that holds for it."""
         pairs = self.attributes.items()
         resolved = (settings.resolve(name, self.privacy.limit(name)) for name, settings in pairs)
-        return tuple(self._release_groups(self._limit_noise(one)) for one in resolved)
+        keeps_shares = not self.method.generalises and self.privacy.over_time is None
+        return tuple(
+            replace(self._release_groups(self._limit_noise(one)), keeps_shares=keeps_shares)
+            for one in resolved
+        )
 
     def _release_groups(self, attribute: Attribute) -> Attribute:
         """The attribute; of grouped values a class releases the group, if it is not told else."""

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from tclose.runtime.artifacts.artifacts import Access, Artifact, Handed, Workspace
 from tclose.runtime.engines.engine import Engine
+from tclose.runtime.free_memory import free_memory
 from tclose.runtime.monitoring import lineage_events
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import SECONDS, Run
@@ -167,6 +168,7 @@ class Runner:
         with self.progress.timing(one.name):
             restricted = replace(self.run, access=one.access)
             one.work(PassContext(one, restricted, self.progress))
+        free_memory()
         workspace = self.run.workspace
         if workspace.root.exists():
             seconds = workspace.find(SECONDS) or {}

@@ -178,7 +178,7 @@ class TestAncestors:
 class TestModes:
     @pytest.mark.parametrize("refine", ["off", "fast"])
     def test_are_values(self, refine, table, tmp_path):
-        outcome, frame = release(table, tmp_path, with_taxonomy(), method={"refine": refine})
+        outcome, frame = release(table, tmp_path, with_taxonomy("mode"), method={"refine": refine})
         assert set(frame["food"]) <= set(VALUES)
         assert entry_of(outcome, "food")["treatment"] == "mode of its class"
         assert entry_of(outcome, "food")["distance"] == "hierarchical"

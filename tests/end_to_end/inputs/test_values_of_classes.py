@@ -44,12 +44,12 @@ TREATED: dict[str, dict[str, Any]] = {
     "age": {},
     "rent": {"aggregate": "median"},
     "born": {"aggregate": "low-median"},
-    "grade": {"type": "ordinal", "order": ORDER},
-    "work": {"type": "nominal"},
+    "grade": {"type": "ordinal", "order": ORDER, "aggregate": "median"},
+    "work": {"type": "nominal", "aggregate": "mode"},
     "shift": {"type": "nominal", "taxonomy": TREE, "aggregate": "ancestor"},
     "town": {"type": "nominal", "aggregate": "representative"},
     "code": {"prefixes": [1]},
-    "owns": {"type": "boolean"},
+    "owns": {"type": "boolean", "aggregate": "mode"},
 }
 OTHERS = {"sex": QUASI, "number": PASSTHROUGH, "pay": CONFIDENTIAL}
 OF_CLASS = {name: {"role": QUASI, "missing": "class"} | keys for name, keys in TREATED.items()}

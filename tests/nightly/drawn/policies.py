@@ -138,7 +138,8 @@ class Drawing:
             return {"aggregate": pick(self.rng, ["mean", "median", "low-median"])} | (
                 {"round": False} if pa.types.is_integer(dtype) and self.chance(0.4) else {}
             )
-        return {"aggregate": "representative"} if self.chance(0.5) else {}
+        usual = "median" if "order" in keys else "mode"
+        return {"aggregate": pick(self.rng, ["representative", usual])}
 
     def _draw_intervals(self, drawn: Drawn) -> dict[str, Any]:
         values = np.array(drawn.values.to_pylist(), dtype=float)

@@ -20,7 +20,8 @@ Rows = Sequence[Any]
 def check_aggregate(asked: Asked, name: str, released: Any, own: Rows, dtype: str) -> str:
     """What is wrong with the aggregate of a class; empty if nothing is."""
     attribute, kind = asked.attributes[name], asked.kind(name)
-    how = attribute.get("aggregate") or {"nominal": "mode", "boolean": "mode"}.get(kind, "mean")
+    has_categories = kind in ("nominal", "boolean", "ordinal")
+    how = attribute.get("aggregate") or ("representative" if has_categories else "mean")
     if how == "representative":
         return "" if str(released) in set(map(str, own)) else "is no value of its class"
     if kind == "ordinal":

@@ -19,9 +19,9 @@ from tclose.releases.manifest.inside.series_sections import SeriesEntry
 from tclose.releases.series.register_file import (
     Centre,
     ReleasedPersons,
+    ValueSpace,
     load_register,
     read_register,
-    tabulate,
     write_register,
 )
 from tclose.releases.series.series_history import SeriesRelease
@@ -40,7 +40,6 @@ TREE = TreeMetric(
 def register_of(n: int = 3, **changes: Any) -> ReleasedPersons:
     """A register of the first of three rows, with a numeric and a nominal attribute."""
     codes = np.array([[0, 2, 2], [1, 0, 1]])[:, :n]
-    tables = (tabulate(codes[0], 4), tabulate(codes[1], 2, TREE))
     made = ReleasedPersons(
         "people/a1",
         HASHES[:n],
@@ -48,7 +47,7 @@ def register_of(n: int = 3, **changes: Any) -> ReleasedPersons:
         ("pay", "job"),
         (Fraction(1, 10), Fraction(1, 3)),
         codes,
-        tables,
+        (ValueSpace(4), ValueSpace(2, TREE)),
     )
     return replace(made, **changes)
 
@@ -99,7 +98,7 @@ def test_a_register_may_be_empty() -> None:
 
 
 def test_a_register_may_have_no_attribute() -> None:
-    bare = register_of(attributes=(), limits=(), codes=np.empty((0, 3), np.int64), tables=())
+    bare = register_of(attributes=(), limits=(), codes=np.empty((0, 3), np.int64), spaces=())
     found = read_register(write_register(bare))
     assert found.codes.shape == (0, 3)
     assert found.classes.tolist() == [0, 0, 1]

@@ -233,6 +233,20 @@ def _count_parts(encoding: Encoding, values: Float64) -> Int64:
     return np.bincount(of_values, minlength=RANGE_PARTS).astype(np.int64)
 
 
+def lose_by_aggregate(
+    encoding: Encoding, keys: Keys, released: Keys, by_class: tuple[Int64, Int64]
+) -> float:
+    """The sum over the records of what they lose of one quasi-identifier.
+
+    Parameters
+    ----------
+    keys, released : of the records (n,) and of the classes (c,)
+    by_class : ``order`` and ``starts``; records that are in none lose nothing
+    """
+    order, starts = by_class
+    return _lose_by_aggregate(encoding, keys[order], released.repeat(np.diff(starts)))[0]
+
+
 def _lose_by_aggregate(encoding: Encoding, original: Keys, released: Keys) -> Lost:
     tree = tree_of(encoding)
     if tree is not None:

@@ -67,7 +67,7 @@ def _make_classes(
     context: PassContext, plan: Plan, regions: list[Region]
 ) -> tuple[list[Region], list[RegionResult]]:
     """Make the classes of all regions; of representatives in two steps, as they depend on all."""
-    if not represented(plan):
+    if not represented(plan) or len(regions) == 1:
         return _map_joining(context, MICROAGGREGATE_TASK, plan, regions)[::2]
     regions, items, clustered = _map_joining(context, CLUSTER_TASK, plan, regions)
     n_clusters = [region.n_clusters for region in clustered]
@@ -175,5 +175,5 @@ MICROAGGREGATE = Pass(
     tasks=(MICROAGGREGATE_TASK, CLUSTER_TASK),
     own=(ROW_RANGES,),
     work=microaggregate,
-    version=10,
+    version=11,
 )

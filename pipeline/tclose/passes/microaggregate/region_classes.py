@@ -11,10 +11,14 @@ from tclose.methods.generalisation.full_domain import FullDomain
 from tclose.methods.released_loss import measure_released
 from tclose.methods.scaling import Scaled, scale_columns
 from tclose.model.array_types import Int64
-from tclose.model.attributes import REPRESENTATIVE
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.analyses.record_counts import RecordCounter
-from tclose.passes.microaggregate.losses import Losses, measure_aggregation, measure_generalising
+from tclose.passes.microaggregate.losses import (
+    Losses,
+    lose_by_aggregate,
+    measure_aggregation,
+    measure_generalising,
+)
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.release_classes import (
     aggregate_column,
@@ -23,7 +27,13 @@ from tclose.passes.microaggregate.release_classes import (
     release_classes,
 )
 from tclose.passes.microaggregate.repair_region import Merger
-from tclose.passes.microaggregate.representatives import Wanted, choose_representatives
+from tclose.passes.microaggregate.representatives import (
+    Representatives,
+    Wanted,
+    find_cheapest_values,
+    keep_shares,
+    represented,
+)
 from tclose.passes.microaggregate.search.refine_classes import Refiner, make_refiner
 from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.plan.plan import Plan
@@ -138,7 +148,11 @@ def repair_clusters(
 
 
 def release_region(
-    clusters: RegionClusters, records: RegionRecords, plan: Plan, wanted: Wanted | None = None
+    clusters: RegionClusters,
+    records: RegionRecords,
+    plan: Plan,
+    wanted: Wanted | None = None,
+    person_demand: PersonDemand | None = None,
 ) -> RegionClasses:
     """Release the clusters of a region; those that are released alike are one class.
 
@@ -146,8 +160,8 @@ def release_region(
     records to be released of each value; by default as many as the region has.
     """
     labels, levels = clusters.labels, clusters.levels
-    if any(e.column.aggregate == REPRESENTATIVE for e in plan.encodings):
-        released, order, starts = join_alike(labels, _represent(labels, records, plan, wanted))
+    if represented(plan):
+        released, order, starts = _represent(labels, records, plan, wanted, person_demand)
     else:
         released, order, starts = release_classes(labels, records.keys, plan, levels, records.gaps)
     losses = _measure_losses(labels, released, (order, starts), records, plan, levels)
@@ -160,20 +174,58 @@ def release_region(
 
 
 def _represent(
-    labels: Int64, records: RegionRecords, plan: Plan, wanted: Wanted | None
-) -> list[Keys]:
-    """Released keys of each cluster: representatives, and aggregates of the other attributes."""
+    labels: Int64,
+    records: RegionRecords,
+    plan: Plan,
+    wanted: Wanted | None,
+    person_demand: PersonDemand | None,
+) -> tuple[list[Keys], Int64, Int64]:
+    """Classes whose attributes with categories release representatives, as by `join_alike`."""
     by_class = aggregate.group_by_label(labels, int(labels.max()) + 1)
     released: list[Keys] = []
-    targets = iter(wanted or ())
-    for j, (encoding, column) in enumerate(zip(plan.encodings, records.keys, strict=True)):
-        members = records.gaps.keep_known(j, by_class)
-        if encoding.column.aggregate == REPRESENTATIVE:
-            target = None if wanted is None else next(targets)
-            released.append(choose_representatives(encoding, column, members, target))
+    places, other_loss = represented(plan), 0.0
+    columns: list[Representatives] = []
+    usual: dict[int, Keys] = {}
+    for j, (encoding, keys) in enumerate(zip(plan.encodings, records.keys, strict=True)):
+        order, starts = records.gaps.keep_known(j, by_class)
+        aggregates = aggregate_column(encoding, keys, order, starts)
+        if j in places:
+            target = None if wanted is None else wanted[len(columns)]
+            columns.append(find_cheapest_values(encoding, keys, (order, starts), target))
+            usual[j] = aggregates
         else:
-            released.append(aggregate_column(encoding, column, *members))
-    return released
+            other_loss += lose_by_aggregate(encoding, keys, aggregates, (order, starts))
+        released.append(aggregates)
+    keep_shares(columns, other_loss)
+    for j, column in zip(places, columns, strict=True):
+        released[j] = column.keys()
+    if person_demand is None:
+        return join_alike(labels, released)
+    return _join_persons(labels, released, usual, records, person_demand)
+
+
+def _join_persons(
+    labels: Int64,
+    released: list[Keys],
+    usual: dict[int, Keys],
+    records: RegionRecords,
+    demand: PersonDemand,
+) -> tuple[list[Keys], Int64, Int64]:
+    """The same where classes of clusters that are released alike have to hold over persons.
+
+    Clusters of those that do not release the ``usual`` aggregates again, by which they hold.
+    """
+    assert records.persons is not None
+    is_usual = np.zeros(int(labels.max()) + 1, dtype=np.bool_)
+    while True:
+        keys, order, starts = join_alike(labels, released)
+        holds = demand.holds(starts, records.persons[order], records.codes[:, order])
+        failing = np.unique(labels[order[np.repeat(~holds, np.diff(starts))]])
+        if is_usual[failing].all():
+            return keys, order, starts
+        is_usual[failing] = True
+        for j, values in usual.items():
+            released[j] = np.where(is_usual, values, released[j])
 
 
 def _make_clusters(

@@ -93,7 +93,8 @@ def microaggregate_task(
             n_violating=item.clustered.n_violating,
             rounds=item.clustered.rounds,
         )
-    classes = release_region(clusters, gathered.records, plan, item.wanted)
+    demand = load_person_demand(workspace)
+    classes = release_region(clusters, gathered.records, plan, item.wanted, demand)
     return _write_classes(plan, item.region, gathered, classes, pending)
 
 

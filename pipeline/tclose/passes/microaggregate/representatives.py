@@ -1,9 +1,10 @@
 """Representatives: each class releases one of its values, and all values keep their shares.
 
 The mode gives majorities more records than they have: a value that few records of a class have is
-never its mode. Here the classes of a region are apportioned to the values instead, so that as many
-records release a value as have it, up to what sizes of classes allow, at the least loss that chains
-of exchanges find. k and t are the classes' and stay what they were.
+never its mode. Here the classes of a region are apportioned to the values instead, so that about as
+many records release a value as have it, at the least loss that is found: first no value is short by
+more than a tenth, then all of them together are near enough. k and t are the classes' and stay what
+they were. Where a policy does not ask for representatives, they may lose little more than modes do.
 
 What a region has to release of a value is what its own records have of it. Of a value that is rare
 there it may be less than a class: so regions are taken in the order of the plan, and each gets
@@ -19,17 +20,15 @@ import numpy as np
 from tclose.data.category_trees import tree_of
 from tclose.data.keys import Encoding, Keys
 from tclose.kernels import apportion
-from tclose.model.array_types import Float64, Int64
+from tclose.model.array_types import Int64
 from tclose.model.attributes import REPRESENTATIVE
 from tclose.model.column_terms import Kind
 from tclose.passes.plan.plan import Plan
 
-# How far a released share may be from the true one: of values with many records, and of rare ones
-# as far as all of these together do not matter.
-TOLERANCE = 0.005
-RARE_TOLERANCE = 0.08
-RARE_SHARE = 0.002
-MANY = 100  # classes of a value, which can spare two for a value that is still short
+APART = 0.0045  # total variation of the released shares from those of the records
+NEAR = 10  # of the records that have a value, one in so many may be missing, or be more
+MORE_LOSS = 0.03  # of the loss of all attributes, where representatives were not asked for
+ANY_LOSS = 1 << 62
 
 
 # Of each quasi-identifier that is released as representatives, records of each value.
@@ -59,19 +58,58 @@ def apportion_regions(counts: Sequence[Int64], sizes: Sequence[float]) -> list[I
 
 
 @dataclass(frozen=True, eq=False)
-class _Entries:
-    """The values that each class has, as `tclose.kernels.apportion` takes them."""
+class Representatives:
+    """The values of one quasi-identifier that classes release: first the cheapest of each.
 
-    starts: Int64
-    values: Int64
-    counts: Int64
-    sizes: Int64
+    ``wanted`` int64 (v,): records to be released of each value; ``unit``: the cost of a record that
+    loses all there is to lose.
+    """
+
+    encoding: Encoding
+    classes: apportion.Apportionment
+    wanted: Int64
+    unit: int
+
+    @property
+    def loss(self) -> float:
+        """The sum over the records of what they lose, as in eq. (5)."""
+        return int(self.classes.costs[self.classes.choice].sum()) / self.unit
+
+    @property
+    def was_asked(self) -> bool:
+        """True if the policy asks for representatives, whatever they lose."""
+        return self.encoding.column.attribute.aggregate == REPRESENTATIVE
+
+    def keys(self) -> Keys:
+        """The keys that are released: (c,)."""
+        values: Int64 = self.classes.values[self.classes.choice]
+        return values if self.encoding.ranks is None else self.encoding.ranks[values]
+
+    def keep_shares(self, more_loss: float) -> None:
+        """Bring the shares of all values near those of the records, for so much more loss."""
+        classes, wanted = self.classes, self.wanted
+        classes.left[0] = int(min(more_loss * self.unit, ANY_LOSS))
+        low, high = wanted - wanted // NEAR, wanted + wanted // NEAR
+        enough = int(2 * APART * wanted.sum())
+        apportion.fill_values(classes, self._order_entries(), low, high, 0)
+        apportion.push_chains(classes, low, 0)
+        apportion.fill_values(classes, self._order_entries(), wanted, wanted, enough)
+        apportion.push_chains(classes, wanted, enough // 2)
+        by_value = np.argsort(classes.values, kind="stable")
+        first_of = np.searchsorted(classes.values[by_value], np.arange(wanted.size + 1))
+        apportion.fit_sizes(classes, by_value, first_of, wanted, low, high)
+
+    def _order_entries(self) -> Int64:
+        """Entries by what their classes lose more by them for each record: int64 (e,)."""
+        classes = self.classes
+        more = classes.costs - classes.costs[classes.choice][classes.class_of]
+        return np.argsort(more / classes.sizes[classes.class_of], kind="stable")
 
 
-def choose_representatives(
+def find_cheapest_values(
     encoding: Encoding, keys: Keys, by_class: tuple[Int64, Int64], wanted: Int64 | None = None
-) -> Keys:
-    """The value that each class releases, in keys: (c,).
+) -> Representatives:
+    """The value of each class from which its records are least far.
 
     Parameters
     ----------
@@ -79,61 +117,54 @@ def choose_representatives(
     by_class : ``order`` and ``starts``; records that are in none count for nothing
     wanted : int64 (v,), records to be released of each value; by default those that there are
     """
-    if wanted is None:
-        wanted = encoding.count_categories(keys[by_class[0]])
-    entries = _count_entries(encoding.find_categories(keys), by_class, wanted.size)
-    costs = _measure_costs(encoding, entries)
-    chosen: Int64 = entries.values[_choose(entries, costs, encoding, wanted)]
-    return chosen if encoding.ranks is None else encoding.ranks[chosen]
-
-
-def _count_entries(codes: Int64, by_class: tuple[Int64, Int64], n_values: int) -> _Entries:
     order, starts = by_class
-    sizes = np.diff(starts)
-    classes = np.repeat(np.arange(sizes.size), sizes)
-    pairs, counts = np.unique(classes * n_values + codes[order], return_counts=True)
-    first = np.searchsorted(pairs, np.arange(sizes.size + 1) * n_values)
-    return _Entries(first, pairs % n_values, counts.astype(np.int64), sizes)
+    if wanted is None:
+        wanted = encoding.count_categories(keys[order])
+    codes, sizes = encoding.find_categories(keys)[order], np.diff(starts)
+    of_records = np.repeat(np.arange(sizes.size), sizes) * wanted.size + codes
+    pairs, counts = np.unique(of_records, return_counts=True)
+    first = np.searchsorted(pairs, np.arange(starts.size) * wanted.size)
+    values, class_of = pairs % wanted.size, pairs // wanted.size
+    costs, unit = _measure_costs(encoding, first, values, counts)
+    choice = apportion.choose_cheapest(first, values, costs, encoding.priority)
+    released = np.bincount(values[choice], sizes, wanted.size).astype(np.int64)
+    left = np.zeros(1, dtype=np.int64)
+    classes = apportion.Apportionment(first, class_of, values, costs, sizes, choice, released, left)
+    return Representatives(encoding, classes, wanted, unit)
 
 
-def _measure_costs(encoding: Encoding, entries: _Entries) -> Int64:
-    """Return the loss of a class by each of its values, in whole numbers: int64 (e,)."""
+def _measure_costs(
+    encoding: Encoding, starts: Int64, values: Int64, counts: Int64
+) -> tuple[Int64, int]:
+    """What a class loses by each of its values, int64 (e,), and that of a record at the most."""
     if encoding.column.kind is Kind.ORDINAL:
-        costs = apportion.count_squares(
-            entries.starts, entries.values, entries.counts, encoding.ranks
-        )
-        return np.asarray(costs)
+        assert encoding.ranks is not None
+        squares = apportion.count_squares(starts, values, counts, encoding.ranks)
+        return np.asarray(squares), max(1, int(encoding.high - encoding.low) ** 2)
     tree = tree_of(encoding)
     if tree is None:
-        costs = np.repeat(entries.sizes, np.diff(entries.starts)) - entries.counts
-    else:
-        costs = apportion.count_apart(entries.starts, entries.values, entries.counts, tree.levels)
-    return np.asarray(costs)
+        sizes = np.add.reduceat(counts, starts[:-1])
+        return np.repeat(sizes, np.diff(starts)) - counts, 1
+    apart = apportion.count_apart(starts, values, counts, tree.levels)
+    return np.asarray(apart), max(1, tree.height)
 
 
-def _choose(entries: _Entries, costs: Int64, encoding: Encoding, wanted: Int64) -> Int64:
-    """The entry that each class releases: int64 (c,)."""
-    choice = apportion.choose_cheapest(entries.starts, entries.values, costs, encoding.priority)
-    released = np.bincount(entries.values[choice], entries.sizes, wanted.size).astype(np.int64)
-    class_of = np.repeat(np.arange(entries.sizes.size), np.diff(entries.starts))
-    classes = apportion.Apportionment(
-        entries.starts, class_of, entries.values, costs, entries.sizes, choice, released
-    )
-    low, high = _bounds(wanted)
-    more = (costs - costs[choice][class_of]) / entries.sizes[class_of]
-    apportion.fill_values(classes, np.argsort(more, kind="stable"), low)
-    apportion.push_chains(classes, low)
-    mean = entries.sizes.mean()
-    apportion.push_chains(classes, np.where(wanted >= MANY * mean, low - int(2 * mean), low))
-    by_value = np.argsort(entries.values, kind="stable")
-    first_of = np.searchsorted(entries.values[by_value], np.arange(wanted.size + 1))
-    apportion.fit_sizes(classes, by_value, first_of, wanted, low, high)
-    return classes.choice
+def keep_shares(columns: Sequence[Representatives], other_loss: float) -> None:
+    """Let the values of all columns keep their shares.
 
+    Of the loss that this may cost each column gets an equal part, and what those before it left.
 
-def _bounds(wanted: Int64) -> tuple[Int64, Int64]:
-    """Records of each value, at least and at most: int64 (v,) each."""
-    present = max(1, int(np.count_nonzero(wanted)))
-    share: Float64 = np.minimum(RARE_TOLERANCE * wanted, RARE_SHARE * wanted.sum() / present)
-    tolerance = np.floor(np.maximum(TOLERANCE * wanted, share)).astype(np.int64)
-    return wanted - tolerance, wanted + tolerance
+    Parameters
+    ----------
+    other_loss : sum over the records of what the other quasi-identifiers lose, as in eq. (5)
+    """
+    left = MORE_LOSS * (other_loss + sum(column.loss for column in columns))
+    n_limited = sum(not column.was_asked for column in columns)
+    for column in columns:
+        if column.was_asked:
+            column.keep_shares(np.inf)
+            continue
+        before = column.loss
+        column.keep_shares(left / n_limited)
+        left -= column.loss - before
+        n_limited -= 1

@@ -38,6 +38,7 @@ from tclose.passes.series.window_persons import (
     RANKED_HASHES,
     REGISTERED,
     REGISTERED_ROWS,
+    REGISTERED_TABLES,
     WINDOW_PERSONS,
 )
 from tclose.passes.summarise.distributions import distribute
@@ -146,6 +147,7 @@ DECIDE = Pass(
         PERSON_KEY,
         REGISTERED,
         REGISTERED_ROWS,
+        REGISTERED_TABLES,
         WINDOW_PERSONS,
         RANK_NUMBERS,
         RANKED_HASHES,

@@ -11,6 +11,7 @@ from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, REPRESENTATIVE, Column
 from tclose.model.column_terms import Distance, Kind, Role
 from tclose.model.grouping import GroupRule
 from tclose.model.preparation import Preparation
+from tclose.passes.microaggregate.representatives import MORE_LOSS
 from tclose.passes.plan.describe_plan import describe_scale
 from tclose.passes.plan.plan import Plan
 from tclose.releases.manifest.sections import PreparedColumn, ReleasedColumn
@@ -155,16 +156,22 @@ def _describe_confidential(plan: Plan) -> Keys:
     return {"treatment": f"bucket of its value: {what}", "bucketed": True}
 
 
-_KEPT = "one of the values, so that all keep their shares,"
-
-
 def _describe_aggregate(encoding: Encoding) -> Keys:
     """Describe a class's aggregate, and its loss where that is not eq. (5)."""
     column, scale = encoding.column, describe_scale(encoding)
-    names = {ANCESTOR: "lowest common ancestor", LOW_MEDIAN: "lower median", REPRESENTATIVE: _KEPT}
+    names = {
+        ANCESTOR: "lowest common ancestor",
+        LOW_MEDIAN: "lower median",
+        REPRESENTATIVE: "one value",
+    }
     what = names.get(column.aggregate, column.aggregate)
+    shares_note = ""
+    if column.aggregate == REPRESENTATIVE:
+        shares_note = ", chosen so that all values keep their shares"
+        if column.attribute.aggregate is None:
+            shares_note += f", as far as {MORE_LOSS:.0%} more loss allows"
     scale_note = f"; classes were made with {scale}" if scale else ""
-    described: Keys = {"treatment": f"{what} of its class{scale_note}"}
+    described: Keys = {"treatment": f"{what} of its class{shares_note}{scale_note}"}
     if column.attribute.taxonomy:
         described["distance"] = Distance.HIERARCHICAL
         described["loss"] = (

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from tclose.data.keys import one_zero
 from tclose.data.value_counts import confidential_keys
 from tclose.errors import PolicyError
+from tclose.kernels.cell_parts import count_labels
 from tclose.model.array_types import Float64, Int32, Int64, Integers
 from tclose.model.attributes import Column
 from tclose.model.column_terms import Kind
@@ -36,7 +37,7 @@ from tclose.passes.series.series_cells import (
 )
 from tclose.passes.series.series_verdict import DROP, HOLD
 from tclose.privacy.t_closeness import class_distances, with_metric
-from tclose.releases.series.register_file import tabulate
+from tclose.releases.series.register_file import tabulate_counts
 
 MOST_THINNED = 200  # persons of a unit of which some are left out, and not all
 
@@ -67,11 +68,11 @@ class NumberedValues:
     def tabulate(self, chosen: Bools, column: Column) -> tuple[Distribution, Int32]:
         """The distribution of chosen records, and the position in it of each one's value."""
         codes = self.codes[chosen]
-        is_there = np.bincount(codes, minlength=self.n_kinds) > 0
+        counts = count_labels(codes, self.n_kinds)
+        is_there = counts > 0
         positions = (np.cumsum(is_there) - 1).astype(np.int32)[codes]
         texts = [text for text, there in zip(self.texts, is_there, strict=False) if there]
-        distribution = tabulate(positions.astype(np.int64), int(is_there.sum()))
-        return with_metric(distribution, column, texts), positions
+        return with_metric(tabulate_counts(counts[is_there]), column, texts), positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,8 +259,8 @@ def _measure_rests(
     firsts = np.cumsum(sizes) - sizes
     farthest = np.zeros(sizes.size)
     for release in releases:
-        place = np.full(n_persons, -1, dtype=np.int64)
-        place[release.rows] = np.arange(release.rows.size)
+        place = np.full(n_persons, -1, dtype=np.int32)
+        place[release.rows] = np.arange(release.rows.size, dtype=np.int32)
         places = place[persons]
         there = np.flatnonzero(places[firsts] >= 0)
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[there])])

@@ -56,6 +56,7 @@ from tclose.releases.series.series_history import (
 )
 from tclose.runtime.artifacts.arrays import TableFile
 from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
+from tclose.runtime.free_memory import free_memory
 from tclose.runtime.pipeline import PassContext
 from tclose.runtime.run import Run
 from tclose.runtime.tasks import Task
@@ -180,6 +181,7 @@ def link_series(
     linked = _link_records(context, source, partitions, limits_over_time(run.policy, settings))
     handed_out, departed = _find_departed(context, source, linked)
     left_out, held = _choose_left_out(linked, departed, settings)
+    free_memory()
     check_held_share(held.persons.size, int((~left_out).sum()), settings.most_held)
     if left_out.any():
         positions = _read_linked(context.workspace, len(partitions))["position"].to_numpy()
@@ -190,7 +192,7 @@ def link_series(
     hiding = replace(source, reading=replace(source.reading, hidden=person))
     partitions = add_held(context, source, partitions, held, handed_out, len(linked.releases))
     del linked, departed, held
-    pa.default_memory_pool().release_unused()  # a column of the whole table, and what it took
+    free_memory()  # a column of the whole table, and what it took
     return hiding, partitions, (link,)
 
 
@@ -306,6 +308,7 @@ def _choose_left_out(
     staying = share_staying(earlier[-1], persons[:n_records])
     check_staying(staying)
     cells = find_cells(earlier, linked.persons.n_persons)
+    free_memory()
     is_held = choose_held(earlier, cells, persons[n_records:], persons[departed.moved], settings.k)
     drops = settings.departures in {DROP, HOLD}
     first = np.append(~_are_forgotten(linked), is_held)

@@ -20,12 +20,13 @@ from tclose.passes.series.series_units import OWN_PERSONS
 from tclose.passes.series.series_verdict import SeriesVerdict, judge_series
 from tclose.passes.series.window_persons import REGISTERED, PlacedWindow
 from tclose.passes.verify.person_traces import PERSON_CODES, PERSON_ROWS
-from tclose.releases.series.register_file import NOBODY, ReleasedPersons, write_register
+from tclose.releases.series.register_file import NOBODY, ReleasedPersons, ValueSpace, write_register
 from tclose.runtime.artifacts.arrays import ArrayFile
 from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, Workspace
 from tclose.runtime.pipeline import PassContext
 
 REGISTER = FileArtifact("verify/register", ArrayFile)  # uint8: the bytes of the file
+HASHED_ROWS = 1 << 16  # whose hashes are looked up at once
 SERIES_VERDICT = Artifact("series-verdict", tuple[SeriesVerdict, ...])  # one, or none
 
 
@@ -75,7 +76,10 @@ def gather_released(
         attributes=names,
         limits=tuple(limits[name] for name in names),
         codes=np.concatenate(codes, axis=1),
-        tables=load_distributions(workspace, plan),
+        spaces=tuple(
+            ValueSpace(table.values.size, table.metric)
+            for table in load_distributions(workspace, plan)
+        ),
         key_id=key_id,
         stale=_find_stale(workspace, plan, of_rows, partitions),
         centres=describe_centres(plan.encodings, workspace.load_shared(PERSON_KEY)),
@@ -89,8 +93,10 @@ def load_hashes(workspace: Workspace, plan: Plan, persons: Int32) -> UInt64:
     hashes = np.empty((persons.size, 2), dtype=np.uint64)
     for index, first in enumerate(plan.persons.firsts.tolist()):
         numbered = workspace.file(NUMBERED, index).read()
-        chosen = np.flatnonzero((persons >= first) & (persons < first + numbered.shape[1]))
-        hashes[chosen] = numbered[:2, persons[chosen] - first].T
+        for start in range(0, persons.size, HASHED_ROWS):
+            some = persons[start : start + HASHED_ROWS]
+            chosen = np.flatnonzero((some >= first) & (some < first + numbered.shape[1]))
+            hashes[start + chosen] = numbered[:2, some[chosen] - first].T
     return hashes
 
 

@@ -26,7 +26,7 @@ from tclose.privacy.t_closeness import class_distances, classes_above
 from tclose.releases.series.register_file import ReleasedPersons
 
 ABSENT_CLASS = -1
-MEASURED_PERSONS = 1 << 19  # whose distances are measured at once
+MEASURED_PERSONS = 1 << 18  # whose distances are measured at once
 Bools = NDArray[np.bool_]
 
 
@@ -102,6 +102,7 @@ def place_release(
     numbers: Integers,
     n_persons: int,
     limits: Mapping[str, Fraction] | None = None,
+    tables: tuple[Distribution, ...] | None = None,
 ) -> KnownRelease:
     """A release over the persons of all.
 
@@ -109,6 +110,7 @@ def place_release(
     ----------
     numbers : (n,): of its persons
     limits : what attributes are held to now; others to what they were
+    tables : its distributions, if they were counted before
     """
     limits_now = limits or {}
     return KnownRelease(
@@ -116,7 +118,7 @@ def place_release(
         numbers,
         persons.classes,
         persons.codes,
-        persons.tables,
+        persons.tables if tables is None else tables,
         persons.attributes,
         tuple(
             limits_now.get(name, limit)

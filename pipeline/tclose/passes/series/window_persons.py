@@ -6,18 +6,18 @@ which is the same for any number of partitions and workers; then persons are num
 come, release by release, since rows are class by class: who was together is near in memory.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import overload
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tclose.data.key_rows import find_changes, sort_words
 from tclose.model.array_types import Int32, Int64
+from tclose.model.distribution import Distribution
 from tclose.passes.compare.keyed_hashes import UInt64
 from tclose.passes.persons.person_numbers import (
     NUMBERED,
@@ -30,6 +30,7 @@ from tclose.releases.series.register_file import NOBODY, ReleasedPersons, load_r
 from tclose.releases.series.series_history import SeriesRelease
 from tclose.runtime.artifacts.arrays import ArrayFile
 from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
+from tclose.runtime.free_memory import free_memory
 from tclose.runtime.pipeline import PassContext
 from tclose.runtime.tasks import Task
 
@@ -40,8 +41,10 @@ REGISTERED_HASHES = FileArtifact("summarise/registered-hashes", ArrayFile)
 # Of each release of the window, int32 (1 + attributes, n): class and values, by position; and for
 # how long rows were held, where some are.
 REGISTERED_ROWS = FileArtifact("summarise/registered-rows", ArrayFile)
+# Of each attribute the arrays of its distribution, one after the other: int64.
+REGISTERED_TABLES = FileArtifact("summarise/registered-tables", ArrayFile)
 # What its register says besides.
-REGISTERED = Artifact("registered", tuple[ReleasedPersons, ...])
+REGISTERED = Artifact("registered", tuple[ReleasedPersons, ...], version=2)
 # Of a range of hashes, int32 (2, m): row in its piece, and rank in the range; piece by piece.
 RANGE_RANKS = FileArtifact("rank/ranks", ArrayFile)
 RANKED_HASHES = FileArtifact("rank/hashes", ArrayFile)  # uint64 (2, persons of the range)
@@ -144,10 +147,13 @@ def read_registers(
         if persons.stale.size:
             rows = np.vstack([rows, persons.stale.astype(np.int32)])
         workspace.new_file(REGISTERED_ROWS, index).write(rows)
+        counted = [array for table in persons.tables for array in (table.cumulative, table.prefix)]
+        nothing = np.empty(0, dtype=np.int64)
+        workspace.new_file(REGISTERED_TABLES, index).write(np.concatenate([nothing, *counted]))
         forgotten.append(persons.forgotten)
         registered.append(_without_rows(persons))
         del persons
-        pa.default_memory_pool().release_unused()  # which keeps as much as a register takes
+        free_memory()
     workspace.new_file(REGISTERED_HASHES, len(releases)).write(np.concatenate(forgotten).T)
     context.write(REGISTERED, tuple(registered))
     return tuple(registered)
@@ -264,7 +270,17 @@ class PlacedWindow(Sequence[KnownRelease]):
         if len(rows) > n_codes:
             whole = replace(whole, stale=rows[n_codes])
         numbers = self.workspace.file(WINDOW_PERSONS, place).read()
-        return place_release(whole, numbers, self.n_persons, self.limits)
+        tables = tuple(self._read_tables(place))
+        return place_release(whole, numbers, self.n_persons, self.limits, tables)
+
+    def _read_tables(self, place: int) -> Iterator[Distribution]:
+        counted = self.workspace.file(REGISTERED_TABLES, place).read()
+        start = 0
+        for space in self.registered[place].spaces:
+            middle, end = start + space.n_values, start + 2 * space.n_values + 1
+            cumulative, prefix = counted[start:middle], counted[middle:end]
+            yield Distribution(np.arange(space.n_values), cumulative, prefix, space.metric)
+            start = end
 
 
 def find_hashes(workspace: Workspace, release: int, rows: NDArray[np.int64]) -> UInt64:

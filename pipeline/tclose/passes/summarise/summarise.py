@@ -21,6 +21,7 @@ from tclose.passes.series.window_persons import (
     REGISTERED,
     REGISTERED_HASHES,
     REGISTERED_ROWS,
+    REGISTERED_TABLES,
     WINDOW_PERSONS,
 )
 from tclose.passes.summarise.centres import find_centres
@@ -132,6 +133,7 @@ SUMMARISE = Pass(
         SERIES,
         REGISTERED,
         REGISTERED_ROWS,
+        REGISTERED_TABLES,
         WINDOW_PERSONS,
         RANK_NUMBERS,
         SUPPRESSION,

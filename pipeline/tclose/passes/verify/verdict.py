@@ -38,7 +38,12 @@ from tclose.passes.series.register_release import (
     write_rows,
 )
 from tclose.passes.series.series_units import OWN_PERSONS
-from tclose.passes.series.window_persons import REGISTERED, REGISTERED_ROWS, WINDOW_PERSONS
+from tclose.passes.series.window_persons import (
+    REGISTERED,
+    REGISTERED_ROWS,
+    REGISTERED_TABLES,
+    WINDOW_PERSONS,
+)
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.passes.verify.class_checks import ClassChecks, add_whole_table, decide
@@ -55,6 +60,7 @@ from tclose.passes.verify.person_checks import ExpectedPersons
 from tclose.passes.verify.person_traces import TRACE_TASK, trace_persons
 from tclose.privacy.whole_table import check_table
 from tclose.runtime.artifacts.artifacts import Artifact
+from tclose.runtime.free_memory import free_memory
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.tasks import share_evenly
@@ -123,7 +129,9 @@ def _judge_series(
         return verdict
     partitions = context.read(PARTITIONS)
     rows = gather_released(context, plan, n_classes, series[0].key_id, partitions)
+    free_memory()
     judged = judge_window(context, series[0], rows)
+    free_memory()
     content = np.frombuffer(write_rows(context.workspace, plan, rows), dtype=np.uint8)
     context.workspace.new_file(REGISTER).write(content)
     context.write(SERIES_VERDICT, (judged,))
@@ -238,6 +246,7 @@ VERIFY = Pass(
         SERIES,
         REGISTERED,
         REGISTERED_ROWS,
+        REGISTERED_TABLES,
         WINDOW_PERSONS,
         OWN_PERSONS,
         NUMBERED,

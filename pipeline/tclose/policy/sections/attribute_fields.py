@@ -141,10 +141,10 @@ class AttributeFields(Settings):
         Literal["mean", "median", "low-median", "mode", "representative", "ancestor"] | None
     ) = Field(
         default=None,
-        description="numeric and date: mean (default), median or low-median; nominal: mode "
-        "(default), or with a taxonomy ancestor, the lowest node above a class's values; ordinal: "
-        "median (default); nominal, boolean and ordinal: representative, a value of the class, so "
-        "that all values keep their shares.",
+        description="numeric and date: mean (default), median or low-median; nominal, boolean and "
+        "ordinal: representative, a value of the class, so that all values keep their shares (as "
+        "far as little more loss allows, where it is not given); nominal and boolean: mode; "
+        "ordinal: median; nominal with a taxonomy: ancestor, the lowest node above its values.",
     )
     scale: Literal["range", "std", "iqr", "trimmed", "rank"] | None = Field(
         default=None,

@@ -54,8 +54,8 @@ def list_unsafe(manifest: Manifest) -> list[str]:
         )
     if any(column.kind == "nominal" for column in aggregated):
         warnings.append(
-            "Rare categories of quasi-identifiers: a class has its commonest one, and the others "
-            "of its records are counted with it."
+            "Rare categories of quasi-identifiers: a class has one of its values, and all of its "
+            "records are counted with that."
         )
     if any(column.generalised for column in quasi):
         warnings.append(

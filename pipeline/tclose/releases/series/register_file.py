@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tclose.data.places.locations import internal_of
 from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import ForbiddenError, OutputError
-from tclose.model.array_types import Int32, Integers
+from tclose.model.array_types import Int32, Int64, Integers
 from tclose.model.distribution import Distribution, TreeMetric
 from tclose.releases.series.series_history import SeriesRelease
 from tclose.releases.signatures.seals import REGISTER_FILE
@@ -46,12 +46,23 @@ class Centre:
 
 
 @dataclass(frozen=True, eq=False)
+class ValueSpace:
+    """The values of a confidential attribute: how many there are, and how far from each other.
+
+    ``metric``: None of values that are as far from each other as their order says.
+    """
+
+    n_values: int
+    metric: TreeMetric | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class ReleasedPersons:
     """The persons of a release, row by row in its order.
 
     ``release``: its name and id; ``hashes`` uint64 (n, 2); ``classes`` (n,);
     ``attributes``: names of the confidential ones; ``limits``: the t that each is held to over
-    time; ``codes`` (p, n): values as positions in ``tables``, the distributions of the release;
+    time; ``codes`` (p, n): values as positions in their ``spaces``;
     ``forgotten`` uint64 (f, 2): hashes of persons who are left out of later releases, as whose rows
     they were is not to be known any more; ``key_id``: of the key of the hashes, empty if the
     register does not say; ``stale`` (n,): for how many releases the row has been held since its
@@ -65,18 +76,29 @@ class ReleasedPersons:
     attributes: tuple[str, ...]
     limits: tuple[Fraction, ...]
     codes: Integers
-    tables: tuple[Distribution, ...]
+    spaces: tuple[ValueSpace, ...]
     forgotten: NDArray[np.uint64] = field(default_factory=lambda: NOBODY)
     key_id: str = ""
     stale: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     centres: tuple[Centre, ...] = ()
 
+    @property
+    def tables(self) -> tuple[Distribution, ...]:
+        """The distributions of the release, counted from its rows."""
+        pairs = zip(self.codes, self.spaces, strict=True)
+        return tuple(tabulate(codes, space.n_values, space.metric) for codes, space in pairs)
+
 
 def tabulate(codes: Integers, n_values: int, metric: TreeMetric | None = None) -> Distribution:
     """The distribution of all rows over values that are told apart by their positions alone."""
-    cumulative = np.cumsum(np.bincount(codes, minlength=n_values), dtype=np.int64)
+    return tabulate_counts(np.bincount(codes, minlength=n_values), metric)
+
+
+def tabulate_counts(counts: Int64, metric: TreeMetric | None = None) -> Distribution:
+    """The same of the rows that have each value, int64 (m,)."""
+    cumulative = np.cumsum(counts, dtype=np.int64)
     prefix = np.concatenate([np.zeros(1, np.int64), np.cumsum(cumulative, dtype=np.int64)])
-    return Distribution(np.arange(n_values), cumulative, prefix, metric)
+    return Distribution(np.arange(counts.size), cumulative, prefix, metric)
 
 
 def write_register(persons: ReleasedPersons) -> bytes:
@@ -92,9 +114,9 @@ def write_register(persons: ReleasedPersons) -> bytes:
     if persons.stale.any():
         columns["stale"] = persons.stale.astype(np.int32)
     described = [
-        {"name": name, "t": str(limit), "values": int(table.values.size)} | _describe(table.metric)
-        for name, limit, table in zip(
-            persons.attributes, persons.limits, persons.tables, strict=True
+        {"name": name, "t": str(limit), "values": space.n_values} | _describe(space.metric)
+        for name, limit, space in zip(
+            persons.attributes, persons.limits, persons.spaces, strict=True
         )
     ]
     about: dict[str, Any] = {"version": VERSION, "release": persons.release}
@@ -155,10 +177,7 @@ def read_register(content: bytes) -> ReleasedPersons:
             attributes=tuple(one["name"] for one in described),
             limits=tuple(Fraction(one["t"]) for one in described),
             codes=codes,
-            tables=tuple(
-                tabulate(of, one["values"], _metric(one))
-                for of, one in zip(codes, described, strict=True)
-            ),
+            spaces=tuple(ValueSpace(int(one["values"]), _metric(one)) for one in described),
             forgotten=_read_hashes(about.get("forgotten", [])),
             key_id=str(about.get("key_id", "")),
             stale=stale,

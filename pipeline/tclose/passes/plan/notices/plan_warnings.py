@@ -15,7 +15,7 @@ from tclose.data.column_scales import HEAVY_TAILS
 from tclose.data.files.text_formats import TextFormat, number_pattern
 from tclose.data.keys import Encoding, is_text
 from tclose.data.value_counts import TableSummary
-from tclose.model.attributes import Column
+from tclose.model.attributes import REPRESENTATIVE, Column
 from tclose.model.column_terms import Distance, Kind, Scale
 from tclose.model.distribution import Distribution
 from tclose.model.verification import Verdict
@@ -51,7 +51,7 @@ def find_warnings(
     """
     return (
         *_warn_of_texts(plan, table),
-        *_warn_of_modes(plan, table),
+        *_warn_of_categories(plan, table),
         *_warn_of_dropped(table),
         *_warn_of_imputed(plan, table),
         *_warn_of_whole_partitions(plan),
@@ -126,15 +126,15 @@ def _share_of(counts: Counter[Any], pattern: str) -> float:
     return float((pc.sum(pc.if_else(fits, pa.array(counts.values()), 0)).as_py() or 0) / n_records)
 
 
-def _warn_of_modes(plan: Plan, table: TableSummary) -> Iterator[PlanWarning]:
+def _warn_of_categories(plan: Plan, table: TableSummary) -> Iterator[PlanWarning]:
     for encoding in plan.encodings:
         name, counts = encoding.column.name, table.columns[encoding.column.name].categories
-        if not _has_mode(encoding):
+        if not _releases_one(encoding):
             continue
         if len(counts) > MANY_VALUES:
             yield make_warning(
                 warning_kinds.MODE_OF_MANY,
-                f"column {name!r}: {len(counts):,} values, and each class gets its commonest one: "
+                f"column {name!r}: {len(counts):,} values, and each class releases one of them: "
                 "most of what the column says is lost",
                 [name],
             )
@@ -144,15 +144,16 @@ def _warn_of_modes(plan: Plan, table: TableSummary) -> Iterator[PlanWarning]:
             yield make_warning(
                 warning_kinds.RARE_VANISH,
                 f"column {name!r}: {len(rare):,} of {len(counts):,} categories have fewer than k = "
-                f"{plan.k} records each ({sum(rare):,} together), and each class gets its "
-                "commonest one: they will hardly be seen",
+                f"{plan.k} records each ({sum(rare):,} together), and each class releases one "
+                "value: they will hardly be seen",
                 [name],
             )
 
 
-def _has_mode(encoding: Encoding) -> bool:
+def _releases_one(encoding: Encoding) -> bool:
     column = encoding.column
-    return column.kind is Kind.NOMINAL and column.aggregate == "mode" and not encoding.generalised
+    has_one = column.aggregate in ("mode", REPRESENTATIVE) and not encoding.generalised
+    return column.kind is Kind.NOMINAL and has_one
 
 
 def _warn_of_dropped(table: TableSummary) -> Iterator[PlanWarning]:

@@ -1,0 +1,95 @@
+"""What representatives keep of the shares of categories, and lose more than modes.
+
+``python -m benchmarks.loss.shares [--tables NAME ...] [--refine HOW ...] [--seed N]
+[--out RESULTS.md]``
+
+Each table is released by the modes of its classes, by representatives as they are by default, and
+by representatives that were asked for. Classes are the same ones, so the difference in loss is what
+the shares cost.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from benchmarks.loss.side_by_side.compared_releases import write_policy
+from benchmarks.loss.side_by_side.families import FAMILIES, family
+from benchmarks.loss.side_by_side.tables import REAL, discharges
+from benchmarks.microdata.sources import Source
+from benchmarks.performance.run import say
+from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from tclose.passes.release import run_release
+from tclose.policy.policy import parse_policy
+from tclose.runtime.monitoring.progress import Progress
+
+AGGREGATES = {"mode": "mode", "default": None, "representative": "representative"}
+GENERATED = "discharges"
+TABLES = ("Adult", "FARS", "rare categories", GENERATED)
+N_RECORDS, ASKED = 50_000, (5, 0.1)
+COLUMNS = (
+    *("table", "refine", "classes release", "loss", "of the modes'", "largest total variation"),
+    *("categories", "lost", "shrunk", "grown", "range counts"),
+)
+
+
+def find_source(name: str, seed: int) -> Source:
+    """A table by its name; of generated ones so many records."""
+    if name == GENERATED:
+        return discharges(N_RECORDS, seed)
+    return family(name, N_RECORDS, seed) if name in FAMILIES else REAL[name]
+
+
+def measure(source: Source, refine: str, folder: Path) -> Iterator[list[str]]:
+    """The rows of one table and search."""
+    path, by_modes = folder / "source.parquet", 0.0
+    pq.write_table(source.read().select(source.columns), path)
+    for name, aggregate in AGGREGATES.items():
+        document = write_policy(source, path, folder / f"releases-{name}", ASKED)
+        document["method"] = {"refine": refine}
+        for nominal in source.nominal:
+            document["attributes"][nominal]["aggregate"] = aggregate
+        outcome = run_release(parse_policy(document), Progress("none"))
+        inside = json.loads((outcome.release / "internal" / "manifest.json").read_text())
+        loss = inside["exact_information_loss"]["total"]
+        by_modes = by_modes or loss
+        shares = inside["utility"]["shares"].values()
+        yield [
+            *(source.describes, refine, name, f"{loss:.4g}", f"{loss / by_modes:.3f}"),
+            f"{max(of['total_variation'] for of in shares):.4f}",
+            *(f"{sum(of[key] for of in shares)}" for key in ("categories", "lost")),
+            *(f"{sum(of[key] for of in shares)}" for key in ("shrunk", "grown")),
+            f"{inside['utility']['analyses']['range_counts']['median_error']:.1%}",
+        ]
+
+
+def main() -> None:
+    """Measure, and print the table or write it to a page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tables", nargs="+", choices=(*REAL, *FAMILIES, GENERATED))
+    parser.add_argument("--refine", nargs="+", default=["fast", "off"])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="write the table into this page, too")
+    given = parser.parse_args()
+    rows: list[list[str]] = []
+    for name in given.tables or TABLES:
+        for refine in given.refine:
+            say(f"measuring: {name}, refine: {refine}")
+            with tempfile.TemporaryDirectory() as folder:
+                rows += measure(find_source(name, given.seed), refine, Path(folder))
+    title = f"Shares of categories, seed {given.seed}"
+    command = describe_command("benchmarks.loss.shares", sys.argv[1:])
+    k, t = ASKED
+    how = f"`{command}` on {describe_machine()}: k {k}, t {t:g}, {N_RECORDS:,} generated records."
+    body = f"{how}\n\n{render_table(COLUMNS, rows)}"
+    print(f"## {title}\n\n{body}\n")
+    if given.out is not None:
+        update_page(given.out, {title: body})
+
+
+if __name__ == "__main__":
+    main()
