@@ -40,12 +40,14 @@ from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import read_internal
 from tclose.runtime.monitoring.progress import Progress
 
+# Modes, which releases that are held over time have, also of the releases beside them.
+MODE = {"role": "quasi-identifier", "aggregate": "mode"}
 QUASI: dict[str, Any] = {
     "age": "quasi-identifier",
-    "sex": "quasi-identifier",
+    "sex": MODE,
     "zip": {"role": "quasi-identifier", "aggregate": "median"},
-    "insurer": "quasi-identifier",
-    "tariff": "quasi-identifier",
+    "insurer": MODE,
+    "tariff": MODE,
     "member_since": {"role": "quasi-identifier", "aggregate": "median"},
 }
 HEAD = (

@@ -1,7 +1,7 @@
 """Tasks: a function over many items, each done once wherever it runs, and gone on with."""
 
 import typing
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -10,6 +10,7 @@ from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFi
 from tclose.runtime.engines.engine import Engine, to_safe_error
 from tclose.runtime.monitoring import lineage_events
 from tclose.runtime.monitoring.progress import Progress, Work
+from tclose.runtime.monitoring.task_shares import SUFFIX, TaskShares, telling
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -76,7 +77,10 @@ class _Runner(Generic[Item, Result]):
     def __call__(self, call: _Call[Item]) -> Result:
         files = call.workspace.task_files(self.task.name, call.name)
         try:
-            with files.pending_files(self.task.files) as pending:
+            with (
+                telling(files.path(SUFFIX)),
+                files.pending_files(self.task.files) as pending,
+            ):
                 result = self.task.function(call.workspace, call.item, pending)
             files.finish(result, tuple(pending.suffixes), self.task.result)
         except Exception as error:
@@ -105,6 +109,7 @@ def run_tasks(
     work = _measure_work(len(items), sizes, results)
     waiting = [index for index in range(len(items)) if index not in results]
     calls = [_Call(workspace, known_as[i], items[i]) for i in waiting]
+    work.look = _look_at(workspace, task, known_as, sizes, (work, results))
     with (
         progress.tracing(engine, task.name),
         progress.following(task.name, work, label=task.label) as step,
@@ -115,6 +120,28 @@ def run_tasks(
             step()
             lineage_events.heartbeat(Workspace(workspace.root), progress)
     return [results[index] for index in range(len(items))]
+
+
+def _look_at(
+    workspace: Workspace,
+    task: Task[Any, Any],
+    known_as: Sequence[int | str],
+    sizes: Sequence[int] | None,
+    begun: tuple[Work, Mapping[int, Any]],
+) -> Callable[[], None]:
+    """A function that counts the records of tasks that run as far as these have come."""
+    work, results = begun
+    files = [workspace.task_files(task.name, name) for name in known_as]
+    shares = (
+        TaskShares(files[0].folder, {one.name: i for i, one in enumerate(files)}) if files else None
+    )
+
+    def look() -> None:
+        if sizes is not None and shares is not None:
+            told = shares.look(results).items()
+            work.records_running = sum(int(sizes[position] * share) for position, share in told)
+
+    return look
 
 
 def _find_results(

@@ -38,6 +38,10 @@ from tclose.passes.microaggregate.search.refine_classes import Refiner, make_ref
 from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.person_closeness import PersonDemand
+from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
+
+# Of the time for a region: clusters, a search, and one from another start, where there is one.
+SHARES_OF_STEPS = 0.1, 0.5, 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,14 +96,18 @@ def cluster_region(
     scaled = scale_columns(list(plan.encodings), records.keys)
     merger = Merger(records, plan, distributions, scaled, person_demand)
     start = _make_clusters(records, plan, distributions, scaled)
+    tell_share(SHARES_OF_STEPS[0])
     refiner = None
     if plan.search_budget.n_rounds:
         refiner = _make_refiner(records, plan, distributions, scaled)
-    end = _search(start, records.share, plan, merger, refiner)
+    first, middle, last = SHARES_OF_STEPS
+    with part_of_task(first, last if start.beside is None else middle):
+        end = _search(start, records.share, plan, merger, refiner)
     beside = None if start.beside is None else start.beside(end.labels)
     if beside is None:
         return end
-    ends = end, _search(beside, records.share, plan, merger, refiner)
+    with part_of_task(middle, last):
+        ends = end, _search(beside, records.share, plan, merger, refiner)
     return min(ends, key=lambda end: (end.n_violating, measure_released(scaled, end.labels)))
 
 

@@ -125,7 +125,7 @@ def find_cheapest_values(
     pairs, counts = np.unique(of_records, return_counts=True)
     first = np.searchsorted(pairs, np.arange(starts.size) * wanted.size)
     values, class_of = pairs % wanted.size, pairs // wanted.size
-    costs, unit = _measure_costs(encoding, first, values, counts)
+    costs, unit = _measure_costs(encoding, first, values, counts, sizes)
     choice = apportion.choose_cheapest(first, values, costs, encoding.priority)
     released = np.bincount(values[choice], sizes, wanted.size).astype(np.int64)
     left = np.zeros(1, dtype=np.int64)
@@ -134,7 +134,7 @@ def find_cheapest_values(
 
 
 def _measure_costs(
-    encoding: Encoding, starts: Int64, values: Int64, counts: Int64
+    encoding: Encoding, starts: Int64, values: Int64, counts: Int64, sizes: Int64
 ) -> tuple[Int64, int]:
     """What a class loses by each of its values, int64 (e,), and that of a record at the most."""
     if encoding.column.kind is Kind.ORDINAL:
@@ -143,7 +143,6 @@ def _measure_costs(
         return np.asarray(squares), max(1, int(encoding.high - encoding.low) ** 2)
     tree = tree_of(encoding)
     if tree is None:
-        sizes = np.add.reduceat(counts, starts[:-1])
         return np.repeat(sizes, np.diff(starts)) - counts, 1
     apart = apportion.count_apart(starts, values, counts, tree.levels)
     return np.asarray(apart), max(1, tree.height)

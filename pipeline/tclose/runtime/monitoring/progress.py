@@ -31,7 +31,9 @@ class Work:
     """The total and finished work of a kind of task, in tasks, and in records where they are known.
 
     ``tasks_before`` and ``records_before`` are what an earlier run had done, ``tasks_done`` and
-    ``records_done`` what this one has; ``seconds`` is the time from the start to the last of them.
+    ``records_done`` what this one has; ``records_running`` what tasks that run have told of theirs;
+    ``seconds`` is the time from the start to the last of them. ``look`` brings up to date what is
+    known of tasks that run.
     """
 
     n_tasks: int
@@ -40,10 +42,12 @@ class Work:
     records_before: int = 0
     tasks_done: int = 0
     records_done: int = 0
+    records_running: int = 0
     pass_name: str = ""
     task_name: str = ""
     seconds: float = 0.0
     started: float = field(default_factory=time.perf_counter)
+    look: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
 
     def mark(self) -> None:
         """Take the time."""
@@ -65,7 +69,12 @@ class Work:
         if self.is_done:
             return 1.0
         tasks = self.tasks_before + self.tasks_done
-        return min(self._part(tasks, self.records_before + self.records_done), 1.0)
+        return min(self._part(tasks, self.records_so_far), 1.0)
+
+    @property
+    def records_so_far(self) -> int:
+        """Records that are done, in tasks that are done or run."""
+        return self.records_before + self.records_done + self.records_running
 
     def _part(self, tasks: int, records: int) -> float:
         """Return the part done, by records where they are known, as tasks differ in size."""
@@ -76,7 +85,7 @@ class Work:
         """Speed of this run; what an earlier one had done does not count."""
         if self.n_records is None or self.seconds <= 0:
             return None
-        return self.records_done / self.seconds
+        return (self.records_done + self.records_running) / self.seconds
 
     @property
     def seconds_left(self) -> float | None:
@@ -92,6 +101,12 @@ class Work:
         waited = self.seconds_so_far - self.seconds
         left = self.seconds * (1 - self.share) / done_now - waited
         return max(0.0, left) if left > -1 else None
+
+
+class _Show(Protocol):
+    """Tells a line where one is due, and a listener of each task that is done."""
+
+    def __call__(self, *, is_middle: bool) -> None: ...
 
 
 class Listener(Protocol):
@@ -148,39 +163,47 @@ class Progress:
         self.works.append(work)
         label = label or task_name
         bar = _show_bar(label, work) if self.style == "bar" else contextlib.nullcontext()
+        is_told = self.style != "none" or self.listener is not None
         with bar as move, self._show_lines(label, work) as show:
+
+            def refresh() -> None:
+                before = work.records_running
+                work.look()
+                if work.records_running != before:
+                    work.mark()
+                if move is not None:
+                    move()
+                show(is_middle=True)
 
             def step() -> None:
                 work.tasks_done += 1
+                work.look()
                 work.mark()
                 if move is not None:
                     move()
-                show()
+                show(is_middle=False)
 
-            try:
-                yield step
-            finally:
-                work.mark()
+            with _repeated(refresh) if is_told else contextlib.nullcontext():
+                try:
+                    yield step
+                finally:
+                    work.mark()
 
     @contextlib.contextmanager
-    def _show_lines(self, label: str, work: Work) -> Iterator[Callable[[], None]]:
+    def _show_lines(self, label: str, work: Work) -> Iterator["_Show"]:
         last_line = time.perf_counter()
 
-        def show_middle() -> None:
+        def show(*, is_middle: bool) -> None:
             nonlocal last_line
             if time.perf_counter() - last_line >= LINE_SECONDS and not work.is_done:
                 last_line = time.perf_counter()
                 self._line(f"{label}: {_describe_middle(work)}")
-
-        def show() -> None:
-            show_middle()
-            self._follow(label, work)
+            if not is_middle:
+                self._follow(label, work)
 
         self._line(f"{label}: {_describe_start(work)}")
         self._follow(label, work)
-        is_told = self.style == "lines" or self.listener is not None
-        with _repeated(show_middle) if is_told else contextlib.nullcontext():
-            yield show
+        yield show
         self._line(f"{label}: {_describe_end(work)}")
 
     def _follow(self, label: str, work: Work) -> None:
@@ -269,7 +292,7 @@ def _describe_middle(work: Work) -> str:
     if work.n_records is None:
         amount = f"{work.tasks_before + work.tasks_done:,} of {work.n_tasks:,} tasks"
     else:
-        amount = f"{work.records_before + work.records_done:,} of {work.n_records:,} records"
+        amount = f"{work.records_so_far:,} of {work.n_records:,} records"
     parts = [_percent(work), amount, *_speed(work)]
     if (seconds_left := work.seconds_left) is not None:
         parts.append(f"about {_clock(seconds_left)} left")
@@ -321,8 +344,7 @@ class _BarTexts:
         work = self.work
         if work.n_records is None:
             return f"{work.tasks_before + work.tasks_done:,}/{work.n_tasks:,}"
-        records_done = _shorten(work.records_before + work.records_done)
-        return f"{records_done}/{_shorten(work.n_records)} records"
+        return f"{_shorten(work.records_so_far)}/{_shorten(work.n_records)} records"
 
     @property
     def speed(self) -> str:

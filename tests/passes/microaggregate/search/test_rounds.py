@@ -1,5 +1,6 @@
 """Rounds of refinement: how many there are, what ends them, and those of regions together."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,12 +16,19 @@ from tclose.passes.microaggregate.search import refine_classes
 from tclose.passes.microaggregate.search.pool_classes import Pooled
 from tclose.passes.microaggregate.search.rounds import (
     Round,
+    estimate_share,
     is_little,
     is_worth_pools,
     merge_rounds,
     sum_usual,
 )
-from tclose.passes.plan.search_budget import OFF, SearchBudget, choose_search_budget
+from tclose.passes.plan.search_budget import (
+    FAST,
+    LEAN,
+    OFF,
+    SearchBudget,
+    choose_search_budget,
+)
 
 
 class TestBudget:
@@ -234,3 +242,28 @@ class TestRounds:
         total = (Round(9.0, 0.3, 7.5), Round(5.0, 0.2, 3.5), Round(3.0, 0.2, 1.5))
         assert merge_rounds([long, (), short]) == total
         assert merge_rounds([]) == merge_rounds([(), ()]) == ()
+
+
+class TestShares:
+    """How much of a search is done, as it is shown: from what rounds save and have to."""
+
+    BUDGET = replace(FAST, least_gain=0.01, n_rounds=100)
+
+    @staticmethod
+    def estimate(losses: list[float], effort: float = 1.0, budget: SearchBudget = BUDGET) -> float:
+        rounds = [Round(loss, 0.1, 100.0) for loss in losses]
+        return estimate_share(rounds, budget, len(rounds) - 1, effort)
+
+    def test_what_rounds_save_says_it(self) -> None:
+        """From a tenth to a hundredth of the loss: a third of the way, and two thirds."""
+        assert self.estimate([100, 90, 90 - 10 ** (2 / 3)]) == pytest.approx(1 / 3)
+        assert self.estimate([100, 90, 90 - 10 ** (1 / 3)]) == pytest.approx(2 / 3)
+        assert self.estimate([100, 90, 89.5]) == 1.0
+
+    def test_effort_that_is_free_is_spent(self) -> None:
+        assert self.estimate([100, 90, 89.5], effort=0.2) == 0.2
+        assert self.estimate([100, 100, 100], effort=0.3) == 0.3
+
+    def test_without_a_gain_to_reach_rounds_are_counted(self) -> None:
+        assert self.estimate([100, 90, 80], budget=replace(LEAN, n_rounds=4)) == 0.5
+        assert self.estimate([100]) == 0.0

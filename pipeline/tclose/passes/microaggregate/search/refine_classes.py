@@ -45,12 +45,14 @@ from tclose.passes.microaggregate.search.pool_classes import (
 )
 from tclose.passes.microaggregate.search.rounds import (
     Round,
+    estimate_share,
     is_little,
     is_worth_pools,
     sum_usual,
 )
 from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
 from tclose.privacy.t_closeness import class_distances, stack_trees
+from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
 
 # Round by round, by what classes are grouped; strays are of nominal attributes: among numbers alone
 # what is near a stray is near its class's centre, or nearly.
@@ -59,6 +61,8 @@ SWEEPS_OF_MENDING = 4
 # How unevenly quasi-identifiers are stretched before classes are grouped: the standard deviation of
 # the logarithm. One round sees along some, the next along others.
 AXIS_SPREAD = 2.0
+# Of the time for two searches, one after the other.
+PARTS_OF_SEARCHES = (0.0, 0.15), (0.15, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +118,12 @@ class Refiner:
             labels = self.repair(labels, block_starts)
             rounds.append(self.measure(labels))
         numbers = count()
-        for budget in (search_budget.after, search_budget):
-            if budget is not None:
+        budgets = [one for one in (search_budget.after, search_budget) if one is not None]
+        parts = PARTS_OF_SEARCHES if len(budgets) > 1 else ((0.0, 1.0),)
+        for budget, (begin, end) in zip(budgets, parts, strict=True):
+            with part_of_task(begin, end):
                 labels, more = self._search(labels, budget, merge, share, (rounds[-1], numbers))
-                rounds += more
+            rounds += more
         return labels, tuple(rounds)
 
     def _search(
@@ -152,6 +158,12 @@ class Refiner:
                 may_end = labels.max() == n_classes  # or what merging lost is to be recovered
             rounds.append(self.measure(labels))
             is_free = effort < search_budget.free_effort * share
+            of_free = effort / (search_budget.free_effort * share) if is_free else 1.0
+            tell_share(
+                spent / (search_budget.seconds * share)
+                if search_budget.seconds is not None
+                else estimate_share(rounds, search_budget, len(rounds) - 1, of_free)
+            )
             if may_end and is_little(rounds, search_budget, is_free=is_free):
                 break
         return labels, rounds[1:]

@@ -25,6 +25,7 @@ from tclose.passes.microaggregate.search.refine_classes import BY_TURNS, Refiner
 from tclose.passes.microaggregate.search.rounds import Round, is_little
 from tclose.passes.plan.search_budget import SearchBudget
 from tclose.privacy.person_closeness import PersonDemand, PersonDistribution
+from tclose.runtime.monitoring.task_shares import tell_share
 
 MOST_ROWS = 2000  # of a class that is searched: what an exchange costs grows with its rows
 MOST_ROUNDS = 40
@@ -75,6 +76,7 @@ class UnitRefiner:
                 break
             of_units = self._run_round(of_units, r, rounds[-1].usual_loss)
             rounds.append(self.rows.measure(of_units[self.unit_of]))
+            tell_share((r + 1 - first_round) / min(search_budget.n_rounds, MOST_ROUNDS))
             if len(rounds) > LEAST_ROUNDS and is_little(rounds, budget, is_free=False):
                 break
         return of_units[self.unit_of], tuple(rounds)

@@ -1,5 +1,6 @@
 """Rounds of refinement: how each left a region, and what ends them."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +78,32 @@ def is_little(rounds: list[Round], search_budget: SearchBudget, *, is_free: bool
     if is_free:
         return _save_little(rounds, 4 * len(PASSES), min(search_budget.least_gain, FREE_GAIN))
     return _save_little(rounds, 2, search_budget.least_gain)
+
+
+def estimate_share(
+    rounds: list[Round], search_budget: SearchBudget, n_done: int, effort: float
+) -> float:
+    """Estimate how much of a search is done, 0 to 1: what rounds save falls from one to the next.
+
+    Parameters
+    ----------
+    n_done : rounds that were run
+    effort : in parts of what is free
+    """
+    by_number = n_done / search_budget.n_rounds
+    if not search_budget.least_gain or n_done == 0:
+        return by_number
+    gains = [
+        (before.loss - after.loss) / before.usual_loss if before.usual_loss else 0.0
+        for before, after in (rounds[:2], rounds[-2:])
+    ]
+    least = search_budget.least_gain
+    if min(gains) <= least:
+        return max(by_number, min(effort, 1.0))
+    if not gains[1] < gains[0] < math.inf:
+        return by_number
+    by_gain = math.log(gains[0] / gains[1]) / math.log(gains[0] / least)
+    return max(by_number, min(by_gain, effort, 1.0))
 
 
 def is_worth_pools(rounds: list[Round]) -> bool:
