@@ -15,7 +15,8 @@ from tclose.model.array_types import Float64, Int64
 
 FEW_CLASSES = 256  # of a value, whose sizes are tried in pairs
 MAX_STEPS = 6  # of a chain
-TRIES = 8  # of a value, one after the other, that give it no class
+TRIES = 8  # one after the other that move little
+LITTLE = 10_000  # one in so many records
 NONE = -1
 FAR = np.inf
 
@@ -164,15 +165,16 @@ def push_chains(classes, low, enough):
         np.zeros(classes.sizes.size, dtype=np.bool_),
     )
     n_short, n_tries = _count_short(classes.released, low), 0
+    little = low.sum() // LITTLE
     while n_short > enough and n_tries < TRIES:
         _reach_values(classes, low, chains)
-        n_tries += 1
+        n_tries, before = n_tries + 1, n_short
         for wanted in range(low.size):
             if n_short <= enough or classes.released[wanted] >= low[wanted]:
                 continue
-            left = _push_to(classes, wanted, low, n_short, chains)
-            if left < n_short:
-                n_short, n_tries = left, 0
+            n_short = _push_to(classes, wanted, low, n_short, chains)
+        if before - n_short > little:
+            n_tries = 0
 
 
 @kernel
