@@ -57,6 +57,7 @@ def test_outside_a_task_nothing_is_told(tmp_path: Path) -> None:
 
 
 def test_shares_are_of_those_that_are_not_done_and_never_fall(tmp_path: Path) -> None:
+    (tmp_path / f"a.{SUFFIX}").write_text("0.7")  # of a run that was killed
     shares = TaskShares(tmp_path, {"a": 0, "b": 1})
     assert shares.look([]) == {}
     for name, share in {"a": "0.5", "b": "1.0", "c": "0.3"}.items():

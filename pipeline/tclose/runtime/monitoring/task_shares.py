@@ -79,7 +79,12 @@ class TaskShares:
     """What tasks of a kind have told: the last share of each, which never falls."""
 
     def __init__(self, folder: Path, positions: Mapping[str, int]) -> None:
-        """Look into a folder; ``positions``: of the items, by their names there."""
+        """Look into a folder; ``positions``: of the items, by their names there.
+
+        What a run told that was killed is nobody's share any more.
+        """
+        for left in folder.glob(f"*.{SUFFIX}"):
+            left.unlink(missing_ok=True)
         self._folder, self._positions = folder, positions
         self._shares: dict[int, float] = {}
 
