@@ -43,7 +43,8 @@ class Attribute:
     ``combines``: of a joint attribute the names of those whose combinations are its values;
     ``scale``: of a quasi-identifier, None for the default; ``weight``: of its squared differences;
     ``preparation``: what is done to its values as they are read; ``grouping``: how the taxonomy is
-    made of the values, once they are counted.
+    made of the values, once they are counted; ``keeps_shares``: whether categories are released as
+    representatives where no ``aggregate`` is given.
     """
 
     name: str

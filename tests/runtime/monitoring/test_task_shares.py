@@ -69,6 +69,26 @@ def test_shares_are_of_those_that_are_not_done_and_never_fall(tmp_path: Path) ->
     assert TaskShares(tmp_path / "nowhere", {}).look([]) == {}
 
 
+def test_a_folder_is_not_looked_through_for_every_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares = TaskShares(tmp_path, {"a": 0, "b": 1})
+    (tmp_path / f"a.{SUFFIX}").write_text("0.5")
+    assert shares.look([]) == {0: 0.5}
+    monkeypatch.setattr(task_shares, "TELL_SECONDS", 1e9)
+    (tmp_path / f"b.{SUFFIX}").write_text("0.5")
+    assert shares.look([]) == {0: 0.5}
+    assert shares.look([0]) == {}
+
+
+def test_a_share_that_cannot_be_removed_fails_no_task(tmp_path: Path) -> None:
+    path = tmp_path / f"a.{SUFFIX}"
+    path.mkdir()
+    with telling(path):
+        tell_share(0.5)
+    assert TaskShares(tmp_path, {"a": 0}).look([]) == {}
+
+
 def test_a_task_that_runs_moves_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,6 +49,12 @@ def telling(path: Path) -> Iterator[None]:
         yield
     finally:
         _TELLER.reset(token)
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file of shares; where that fails, no more than what is shown is wrong."""
+    with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)
 
 
@@ -84,18 +90,30 @@ class TaskShares:
         What a run told that was killed is nobody's share any more.
         """
         for left in folder.glob(f"*.{SUFFIX}"):
-            left.unlink(missing_ok=True)
+            _remove(left)
         self._folder, self._positions = folder, positions
         self._shares: dict[int, float] = {}
+        self._last = 0.0
 
     def look(self, done: Collection[int]) -> dict[int, float]:
-        """The shares of the items that are not done, by their positions; 0 of others."""
+        """The shares of the items that are not done, by their positions; 0 of others.
+
+        The folder may have files of thousands of tasks, so it is not looked through for each of
+        them. Two threads may look at once.
+        """
+        now = time.monotonic()
+        if now - self._last >= TELL_SECONDS:
+            self._last = now
+            self._scan()
+        told = list(self._shares.items())
+        return {position: share for position, share in told if position not in done}
+
+    def _scan(self) -> None:
         with contextlib.suppress(OSError), os.scandir(self._folder) as entries:
             for entry in entries:
                 name, _, suffix = entry.name.rpartition(".")
                 if suffix == SUFFIX and name in self._positions:
                     self._read(self._positions[name], Path(entry.path))
-        return {position: s for position, s in self._shares.items() if position not in done}
 
     def _read(self, position: int, path: Path) -> None:
         with contextlib.suppress(OSError, ValueError):  # it may be gone by now
