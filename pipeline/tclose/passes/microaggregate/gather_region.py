@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,6 @@ from tclose.passes.microaggregate.analyses.workload import WORKLOAD
 from tclose.passes.microaggregate.gaps import NO_GAPS, Gaps
 from tclose.passes.microaggregate.losses import Pair, compared_columns
 from tclose.passes.microaggregate.region_records import RegionRecords
-from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.plan.plan import Plan, Region
 from tclose.passes.plan.plan_files import (
     LACKS,
@@ -36,37 +36,20 @@ ROW_RANGES = FileArtifact("microaggregate/places", WorkingFile)
 
 
 @dataclass(frozen=True, eq=False)
-class ClusteredRegion:
-    """The result of clustering a region, but for the labels, which are in a file.
-
-    ``counts``: of each quasi-identifier that is released as representatives, the records of each
-    value int64 (v,).
-    """
-
-    n_records: int
-    n_clusters: int
-    n_repaired: int
-    n_violating: int
-    rounds: tuple[Round, ...]
-    counts: tuple[Int64, ...]
-
-
-@dataclass(frozen=True, eq=False)
 class RegionInput:
     """A region, and where a file of the workspace has the positions of its records.
 
     The file has starts, then stops: int64 of the ``shape`` (partitions, S * cells) each, from the
     byte ``offset`` on. It is a part of the plan that grows with regions and partitions both.
-    ``clustered``: of a region whose clusters are made; ``wanted``: then the records that it has to
-    release of each value of what is released as representatives, int64 (v,) each. ``n_threads``:
-    that its task may have.
+    ``wanted``: records that it has to release of each value of what is released as
+    representatives, int64 (v,) each; by default as many as it has. ``n_threads``: that its task may
+    have.
     """
 
     region: Region
     n_records: int
     offset: int
     shape: tuple[int, int]
-    clustered: ClusteredRegion | None = None
     wanted: tuple[Int64, ...] | None = None
     n_threads: int = 1
 
@@ -88,11 +71,14 @@ def write_row_ranges(
     return items
 
 
-def _read_row_ranges(workspace: Workspace, item: RegionInput) -> Int64:
-    """Starts and sizes: int64 (2, partitions, S * cells)."""
-    path = workspace.file(ROW_RANGES, 0).path
-    ends = np.memmap(path, dtype=np.int64, mode="r", offset=item.offset, shape=(2, *item.shape))
-    return np.stack([ends[0], ends[1] - ends[0]])
+def map_row_ranges(workspace: Workspace, items: Sequence[RegionInput]) -> list[Int64]:
+    """Starts and stops of the regions: int64 (2, partitions, S * cells) each, in a mapped file."""
+    ends = np.memmap(workspace.file(ROW_RANGES, 0).path, dtype=np.int64, mode="r")
+    firsts = [item.offset // ends.itemsize for item in items]
+    return [
+        ends[first : first + 2 * prod(item.shape)].reshape(2, *item.shape)
+        for first, item in zip(firsts, items, strict=True)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +95,8 @@ def gather_region(workspace: Workspace, plan: Plan, item: RegionInput) -> Gather
     """Read the records of a region from the partitions."""
     release_partition = plan.release_partitions[item.region.release_partition]
     n_cells = release_partition.cells.n_cells
-    starts, sizes_in = _read_row_ranges(workspace, item)
+    starts, stops = map_row_ranges(workspace, [item])[0]
+    sizes_in = stops - starts
     encoded, passthrough = _gather_records(workspace, plan, (starts, sizes_in), n_cells)
     sizes = sizes_in.sum(axis=0).reshape(-1, n_cells).sum(axis=1)
     subset_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])

@@ -1,7 +1,6 @@
 """The microaggregate pass: classes of every region; those that cannot repair theirs are joined."""
 
 from dataclasses import replace
-from typing import Any
 
 from tclose.errors import InfeasibleError
 from tclose.passes.encode.encode_task import HISTOGRAM, PASSTHROUGH, RECORDS
@@ -10,12 +9,12 @@ from tclose.passes.microaggregate.analyses.workload import WORKLOAD, plan_worklo
 from tclose.passes.microaggregate.gather_region import ROW_RANGES, RegionInput, write_row_ranges
 from tclose.passes.microaggregate.region_task import (
     CLASS_TYPES,
-    CLUSTER_TASK,
     MICROAGGREGATE_TASK,
     REGION_RESULTS,
     REGIONS,
     RegionResult,
 )
+from tclose.passes.microaggregate.region_values import COUNT_TASK, share_partitions
 from tclose.passes.microaggregate.representatives import apportion_regions, represented
 from tclose.passes.microaggregate.search.rounds import merge_rounds
 from tclose.passes.persons.person_values import MERGED_PERSON_VALUES
@@ -29,7 +28,6 @@ from tclose.passes.summarise.input_summary import INPUT_SUMMARY
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Pass, PassContext
-from tclose.runtime.tasks import Task
 
 
 def microaggregate(context: PassContext) -> None:
@@ -66,51 +64,41 @@ def _explain(plan: Plan) -> str:
 def _make_classes(
     context: PassContext, plan: Plan, regions: list[Region]
 ) -> tuple[list[Region], list[RegionResult]]:
-    """Make the classes of all regions; of representatives in two steps, as they depend on all."""
-    if not represented(plan) or len(regions) == 1:
-        return _map_joining(context, MICROAGGREGATE_TASK, plan, regions)[::2]
-    regions, items, clustered = _map_joining(context, CLUSTER_TASK, plan, regions)
-    n_clusters = [region.n_clusters for region in clustered]
-    of_columns = [
-        apportion_regions(
-            counts, [int(count.sum()) / n for count, n in zip(counts, n_clusters, strict=True)]
-        )
-        for counts in zip(*(region.counts for region in clustered), strict=True)
-    ]
-    inputs = [
-        replace(item, clustered=region, wanted=targets)
-        for item, region, targets in zip(
-            items, clustered, zip(*of_columns, strict=True), strict=True
-        )
-    ]
-    return regions, _map_regions(context, MICROAGGREGATE_TASK, plan, inputs)
+    """Make the classes of all regions; those that cannot repair theirs are joined, and done again.
 
-
-def _map_joining(
-    context: PassContext, task: Task[RegionInput, Any], plan: Plan, regions: list[Region]
-) -> tuple[list[Region], list[RegionInput], list[Any]]:
-    """Map a task over regions; those that cannot repair theirs are joined, and done again."""
+    What others hold of the records of joined regions does not change.
+    """
     histogram = context.read(HISTOGRAM)
     while True:
         ranges = locate_regions(plan, regions, histogram)
         items = write_row_ranges(context.workspace, regions, ranges)
-        results = _map_regions(context, task, plan, items)
+        if represented(plan) and len(items) > 1:
+            items = _share_values(context, items)
+        n_threads = count_threads(plan, context.engine, len(items))
+        results = context.map(
+            MICROAGGREGATE_TASK,
+            [replace(item, n_threads=n_threads) for item in items],
+            names=[item.region.name for item in items],
+            sizes=[item.n_records for item in items],
+        )
         joined = _join_failing(regions, [r.n_violating for r in results], _explain(plan))
         if joined == regions:
-            return regions, items, results
+            return regions, results
         regions = joined
 
 
-def _map_regions(
-    context: PassContext, task: Task[RegionInput, Any], plan: Plan, items: list[RegionInput]
-) -> list[Any]:
-    n_threads = count_threads(plan, context.engine, len(items))
-    return context.map(
-        task,
-        [replace(item, n_threads=n_threads) for item in items],
-        names=[item.region.name for item in items],
-        sizes=[item.n_records for item in items],
+def _share_values(context: PassContext, items: list[RegionInput]) -> list[RegionInput]:
+    """The same, with the records that each region has to release of each value."""
+    counted = share_partitions(items)
+    counts = context.map(
+        COUNT_TASK, counted, names=[f"{len(items)}-{one.first}" for one in counted]
     )
+    sizes = [item.n_records / item.region.n_clusters for item in items]
+    of_columns = [apportion_regions(sum(parts), sizes) for parts in zip(*counts, strict=True)]
+    return [
+        replace(item, wanted=wanted)
+        for item, wanted in zip(items, zip(*of_columns, strict=True), strict=True)
+    ]
 
 
 def _report_rounds(plan: Plan, results: list[RegionResult], progress: Progress) -> None:
@@ -172,8 +160,8 @@ MICROAGGREGATE = Pass(
         EARLIER,
     ),
     writes=(WORKLOAD, REGIONS, CLASS_TYPES, REGION_RESULTS),
-    tasks=(MICROAGGREGATE_TASK, CLUSTER_TASK),
+    tasks=(MICROAGGREGATE_TASK, COUNT_TASK),
     own=(ROW_RANGES,),
     work=microaggregate,
-    version=11,
+    version=12,
 )

@@ -7,8 +7,6 @@ import numpy as np
 import pyarrow as pa
 
 from tclose.data.keys import Keys
-from tclose.methods.clustering_problem import group_classes
-from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.class_files import (
     CLASS_CODES,
     CLASS_PASSTHROUGH,
@@ -16,7 +14,6 @@ from tclose.passes.microaggregate.class_files import (
     StoredClasses,
 )
 from tclose.passes.microaggregate.gather_region import (
-    ClusteredRegion,
     GatheredRegion,
     RegionInput,
     gather_region,
@@ -28,8 +25,6 @@ from tclose.passes.microaggregate.region_classes import (
     cluster_region,
     release_region,
 )
-from tclose.passes.microaggregate.region_records import RegionRecords
-from tclose.passes.microaggregate.representatives import represented
 from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.microaggregate.unions.cluster_persons import cluster_persons
 from tclose.passes.microaggregate.unions.cluster_series import SeriesUnits, cluster_series
@@ -42,14 +37,10 @@ from tclose.passes.plan.plan_files import (
 )
 from tclose.passes.series.link_persons import SERIES, SeriesLink
 from tclose.passes.series.series_units import EARLIER, UNITS
-from tclose.runtime.artifacts.arrays import ArrayFile
-from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
+from tclose.runtime.artifacts.artifacts import Artifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 SPLITTERS_PER_REGION = 64
-
-
-LABELS = FileArtifact("cluster/labels", ArrayFile)  # the cluster of each record of a region
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,15 +75,7 @@ def microaggregate_task(
     """Make the classes of a region; they leave in the order of their keys."""
     plan = workspace.load_shared(PLAN)
     gathered = gather_region(workspace, plan, item)
-    if item.clustered is None:
-        clusters = _cluster(workspace, plan, gathered)
-    else:
-        clusters = RegionClusters(
-            labels=np.asarray(workspace.file(LABELS, item.region.name).read()),
-            n_repaired=item.clustered.n_repaired,
-            n_violating=item.clustered.n_violating,
-            rounds=item.clustered.rounds,
-        )
+    clusters = _cluster(workspace, plan, gathered)
     demand = load_person_demand(workspace)
     classes = release_region(clusters, gathered.records, plan, item.wanted, demand)
     return _write_classes(plan, item.region, gathered, classes, pending)
@@ -122,29 +105,6 @@ def _load_units(workspace: Workspace, series: SeriesLink) -> SeriesUnits | None:
         return SeriesUnits(units, None, 0, series.limits)
     placed = np.asarray(workspace.file(EARLIER, 0).read())
     return SeriesUnits(units, placed, series.united_k, series.limits)
-
-
-def cluster_task(workspace: Workspace, item: RegionInput, pending: PendingFiles) -> ClusteredRegion:
-    """Cluster a region, before it is decided what it releases; its labels stay in a file."""
-    plan = workspace.load_shared(PLAN)
-    gathered = gather_region(workspace, plan, item)
-    clusters = _cluster(workspace, plan, gathered)
-    pending.new(LABELS).write(clusters.labels)
-    return ClusteredRegion(
-        n_records=clusters.labels.size,
-        n_clusters=int(clusters.labels.max()) + 1,
-        n_repaired=clusters.n_repaired,
-        n_violating=clusters.n_violating,
-        rounds=clusters.rounds,
-        counts=_count_represented(plan, gathered.records, clusters.labels),
-    )
-
-
-def _count_represented(plan: Plan, records: RegionRecords, labels: Int64) -> tuple[Int64, ...]:
-    """Records of each value of what is released as representatives, int64 (v,) each."""
-    by_class = group_classes(labels)
-    members = [(j, records.gaps.keep_known(j, by_class)[0]) for j in represented(plan)]
-    return tuple(plan.encodings[j].count_categories(records.keys[j][order]) for j, order in members)
 
 
 def _write_classes(
@@ -200,7 +160,6 @@ def _pick_splitters(columns: list[Keys]) -> list[tuple[Any, ...]]:
     return [tuple(column[i].item() for column in columns) for i in picked]
 
 
-CLUSTER_TASK = Task("cluster", "clustering", cluster_task, (LABELS,))
 MICROAGGREGATE_TASK = Task(
     "microaggregate",
     "microaggregating",

@@ -20,6 +20,7 @@ import numpy as np
 from tclose.data.category_trees import tree_of
 from tclose.data.keys import Encoding, Keys
 from tclose.kernels import apportion
+from tclose.kernels.aggregate import sort_within
 from tclose.model.array_types import Int64
 from tclose.model.attributes import REPRESENTATIVE
 from tclose.model.column_terms import Kind
@@ -91,19 +92,24 @@ class Representatives:
         classes.left[0] = int(min(more_loss * self.unit, ANY_LOSS))
         low, high = wanted - wanted // NEAR, wanted + wanted // NEAR
         enough = int(2 * APART * wanted.sum())
-        apportion.fill_values(classes, self._order_entries(), low, high, 0)
+        apportion.fill_values(classes, self._order_entries(low, high), low, high, 0)
         apportion.push_chains(classes, low, 0)
-        apportion.fill_values(classes, self._order_entries(), wanted, wanted, enough)
+        apportion.fill_values(classes, self._order_entries(wanted, wanted), wanted, wanted, enough)
         apportion.push_chains(classes, wanted, enough // 2)
         by_value = np.argsort(classes.values, kind="stable")
         first_of = np.searchsorted(classes.values[by_value], np.arange(wanted.size + 1))
         apportion.fit_sizes(classes, by_value, first_of, wanted, low, high)
 
-    def _order_entries(self) -> Int64:
-        """Entries by what their classes lose more by them for each record: int64 (e,)."""
-        classes = self.classes
-        more = classes.costs - classes.costs[classes.choice][classes.class_of]
-        return np.argsort(more / classes.sizes[classes.class_of], kind="stable")
+    def _order_entries(self, low: Int64, high: Int64) -> Int64:
+        """Entries that bring values nearer, by what their classes lose more for each record."""
+        classes, released = self.classes, self.classes.released
+        given, taken = classes.values[classes.choice][classes.class_of], classes.values
+        fills = (released < low)[taken] & (released > low)[given]
+        drains = (released > high)[given] & (released < high)[taken]
+        useful = np.flatnonzero(fills | drains)
+        class_of = classes.class_of[useful]
+        more = classes.costs[useful] - classes.costs[classes.choice][class_of]
+        return useful[np.argsort(more / classes.sizes[class_of], kind="stable")]
 
 
 def find_cheapest_values(
@@ -120,17 +126,33 @@ def find_cheapest_values(
     order, starts = by_class
     if wanted is None:
         wanted = encoding.count_categories(keys[order])
-    codes, sizes = encoding.find_categories(keys)[order], np.diff(starts)
-    of_records = np.repeat(np.arange(sizes.size), sizes) * wanted.size + codes
-    pairs, counts = np.unique(of_records, return_counts=True)
-    first = np.searchsorted(pairs, np.arange(starts.size) * wanted.size)
-    values, class_of = pairs % wanted.size, pairs // wanted.size
+    sizes = np.diff(starts)
+    first, values, counts = _count_values(encoding.find_categories(keys), order.copy(), starts)
+    class_of = np.repeat(np.arange(sizes.size), np.diff(first))
     costs, unit = _measure_costs(encoding, first, values, counts, sizes)
     choice = apportion.choose_cheapest(first, values, costs, encoding.priority)
     released = np.bincount(values[choice], sizes, wanted.size).astype(np.int64)
     left = np.zeros(1, dtype=np.int64)
     classes = apportion.Apportionment(first, class_of, values, costs, sizes, choice, released, left)
     return Representatives(encoding, classes, wanted, unit)
+
+
+def _count_values(codes: Int64, order: Int64, starts: Int64) -> tuple[Int64, Int64, Int64]:
+    """The values that each class has, ascending, and how many of its records have them.
+
+    Returns
+    -------
+    first : int64 (c + 1,), where the entries of each class begin
+    values, counts : int64 (e,)
+    """
+    sort_within(order, starts, codes[np.newaxis])
+    in_order = codes[order]
+    is_first = np.ones(order.size, dtype=np.bool_)
+    is_first[1:] = in_order[1:] != in_order[:-1]
+    is_first[starts[:-1]] = True
+    entries = np.flatnonzero(is_first)
+    counts = np.diff(entries, append=order.size)
+    return np.searchsorted(entries, starts), in_order[entries], counts
 
 
 def _measure_costs(
