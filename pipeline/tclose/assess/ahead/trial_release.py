@@ -98,7 +98,7 @@ def make_trial(
     nowhere = inner.output.model_copy(update={"path": str(place / "releases")})
     inner = inner.model_copy(update={"output": nowhere})  # beside no other releases, to be told of
     run = Run(inner, "plan", place / "work", InProcess())
-    runner, seconds = Runner(run, Progress("none")), dict[str, float]()
+    runner, seconds = Runner(run, Progress("none", cautions=False)), dict[str, float]()
     run.workspace.create()
     for one in TRIAL.passes:
         start = time.process_time()

@@ -30,9 +30,9 @@ MOST_UNJUDGED = 32_768
 # Blocks, of about so many records, by which more are judged before all are clustered.
 SAMPLED_BLOCKS = 8
 SAMPLED_RECORDS = 2048
-# The order of the blocks, of which the first ones are from the middle, and how many times what may
-# be lost on average the first ones may lose.
-SAMPLED_ORDER = (4, 1, 6, 3, 0, 5, 2, 7)
+# From the middle one on they are taken by steps, so that the first few are of all parts; and how
+# many times what may be lost on average these may lose.
+SAMPLED_STEP = 5
 SAMPLED_UNEVEN = 3.0
 # How much more may be lost there, where a long search is worth a mistake: of smaller blocks
 # clusters are not as near, nor what they are merged with.
@@ -180,11 +180,12 @@ def _cut_near(problem: ClusteringProblem, rows: Int64, most: int) -> list[Int64]
 def _sample_blocks(rows: Int64, order: Int64, starts: Int64, k: int) -> list[Int64]:
     """The rows that are in some blocks, ascending; small blocks beside each other are one.
 
-    The blocks are in the order of `SAMPLED_ORDER`.
+    The first block is one of the middle, and the first few are of all parts.
     """
     n_blocks = starts.size - 1
     n_together = max(1, SAMPLED_RECORDS * n_blocks // rows.size)
-    begins = np.array(SAMPLED_ORDER) * n_blocks // SAMPLED_BLOCKS
+    parts = (SAMPLED_BLOCKS // 2 + SAMPLED_STEP * np.arange(SAMPLED_BLOCKS)) % SAMPLED_BLOCKS
+    begins = parts * n_blocks // SAMPLED_BLOCKS
     begins = begins[np.sort(np.unique(begins, return_index=True)[1])]
     ends = np.minimum(begins + n_together, n_blocks)
     is_asked = np.zeros(order.size, dtype=bool)

@@ -196,14 +196,15 @@ def _represent(
     usual: dict[int, Keys] = {}
     for j, (encoding, keys) in enumerate(zip(plan.encodings, records.keys, strict=True)):
         order, starts = records.gaps.keep_known(j, by_class)
-        aggregates = aggregate_column(encoding, keys, order, starts)
         if j in places:
             target = None if wanted is None else wanted[len(columns)]
             columns.append(find_cheapest_values(encoding, keys, (order, starts), target))
-            usual[j] = aggregates
+            released.append(columns[-1].keys())
+            if person_demand is not None:
+                usual[j] = aggregate_column(encoding, keys, order, starts)
         else:
-            other_loss += lose_by_aggregate(encoding, keys, aggregates, (order, starts))
-        released.append(aggregates)
+            released.append(aggregate_column(encoding, keys, order, starts))
+            other_loss += lose_by_aggregate(encoding, keys, released[j], (order, starts))
     keep_shares(columns, other_loss)
     for j, column in zip(places, columns, strict=True):
         released[j] = column.keys()

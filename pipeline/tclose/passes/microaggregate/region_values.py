@@ -77,4 +77,4 @@ def _name_regions(ends: list[Int64]) -> Int64:
     return np.repeat(region_of[order], (stops - starts)[order])
 
 
-COUNT_TASK = Task("count", "counting values", count_task)
+COUNT_TASK = Task("count", "counting by region", count_task)

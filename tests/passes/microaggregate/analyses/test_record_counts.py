@@ -134,7 +134,6 @@ class TestRanges:
         workload = make_workload(records, 3)
         at_once = count(records, workload, slice(None)).ranges
         monkeypatch.setattr(counting, "RECORDS_AT_ONCE", 65)
-        monkeypatch.setattr(counting, "WORDS_AT_ONCE", 5)
         assert (count(records, workload, slice(None)).ranges == at_once).all()
 
     def test_are_drawn_by_the_seed(self) -> None:

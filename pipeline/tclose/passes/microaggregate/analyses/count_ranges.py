@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tclose.kernels.range_bits import count_met
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.analyses.workload import Parts8
 
 RECORDS_AT_ONCE = 1 << 17  # whose bits are made
-WORDS_AT_ONCE = 1 << 15  # of 64 records, that stay in the processor's cache
 _NONE, _ALL = 0, 1  # rows of the bits: no record, and every one
 
 Bits = NDArray[np.uint64]
@@ -30,9 +30,7 @@ def count_ranges(codes: Sequence[Parts8], n_parts: Sequence[int], queries: Int64
     rows = _find_rows(n_parts, queries)
     for start in range(0, codes[0].size, RECORDS_AT_ONCE):
         bits = _mark_records([c[start : start + RECORDS_AT_ONCE] for c in codes], n_parts)
-        at_once = max(1, WORDS_AT_ONCE // bits.shape[1])
-        for first in range(0, len(queries), at_once):
-            counts[first : first + at_once] += _count(bits, rows[first : first + at_once])
+        counts += count_met(bits, rows)
     return counts
 
 
@@ -62,11 +60,3 @@ def _mark_records(codes: Sequence[Parts8], n_parts: Sequence[int]) -> Bits:
             row += 1
             marked[row, :n_bytes] = np.packbits(column < part)
     return marked.view(np.uint64)
-
-
-def _count(bits: Bits, rows: Int64) -> Int64:
-    met = bits[rows[:, 0, 0]] ^ bits[rows[:, 0, 1]]
-    for place in range(1, rows.shape[1]):
-        met &= bits[rows[:, place, 0]] ^ bits[rows[:, place, 1]]
-    counts: Int64 = np.bitwise_count(met).sum(axis=1, dtype=np.int64)
-    return counts
