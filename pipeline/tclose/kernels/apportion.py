@@ -44,13 +44,16 @@ class Chains(NamedTuple):
 
     ``reach`` float64 (steps + 1, v): the least cost per record of those of so many steps to a
     value; ``through`` int64, the same shape: their last entries; ``is_barred`` bool (e,): ends of
-    chains that did not help; ``is_moved`` bool (c,): classes that have moved since.
+    chains that did not help; ``is_moved`` bool (c,): classes that have moved since; ``steps``,
+    ``before`` int64 (steps,): entries of one chain, and what their classes released before.
     """
 
     reach: Float64
     through: Int64
     is_barred: NDArray[np.bool_]
     is_moved: NDArray[np.bool_]
+    steps: Int64
+    before: Int64
 
 
 @kernel
@@ -102,7 +105,7 @@ def choose_cheapest(starts, values, costs, priority):
     return choice
 
 
-@kernel
+@kernel(borrows=True)
 def _release(classes, e):
     """Let the class of an entry release it."""
     i = classes.class_of[e]
@@ -112,13 +115,13 @@ def _release(classes, e):
     classes.choice[i] = e
 
 
-@kernel
+@kernel(borrows=True)
 def _far(n_records, low, high):
     """Records that are missing from ``low``, or more than ``high``."""
     return max(0, low - n_records) + max(0, n_records - high)
 
 
-@kernel
+@kernel(borrows=True)
 def fill_values(classes, order, low, high, enough):
     """Give values that have too few records classes of those that have too many.
 
@@ -163,9 +166,14 @@ def push_chains(classes, low, enough):
         np.empty((MAX_STEPS + 1, low.size), dtype=np.int64),
         np.zeros(classes.values.size, dtype=np.bool_),
         np.zeros(classes.sizes.size, dtype=np.bool_),
+        np.empty(MAX_STEPS, dtype=np.int64),
+        np.empty(MAX_STEPS, dtype=np.int64),
     )
     n_short, n_tries = _count_short(classes.released, low), 0
-    little = low.sum() // LITTLE
+    little = 0
+    for v in range(low.size):
+        little += low[v]
+    little //= LITTLE
     while n_short > enough and n_tries < TRIES:
         _reach_values(classes, low, chains)
         n_tries, before = n_tries + 1, n_short
@@ -177,21 +185,20 @@ def push_chains(classes, low, enough):
             n_tries = 0
 
 
-@kernel
+@kernel(borrows=True)
 def _push_to(classes, wanted, low, n_short, chains):
     """Follow the shortest chain to a value that helps; records that are short afterwards."""
     for n_steps in range(1, MAX_STEPS + 1):
         if chains.reach[n_steps, wanted] == FAR:
             continue
-        chain = _trace(classes, chains, n_steps, wanted)
-        if not chain.size:
+        if not _trace(classes, chains, n_steps, wanted):
             continue
-        left = _push(classes, chain, low, n_short)
+        left = _push(classes, chains, n_steps, low, n_short)
         if left < n_short:
-            for e in chain:
-                chains.is_moved[classes.class_of[e]] = True
+            for a in range(n_steps):
+                chains.is_moved[classes.class_of[chains.steps[a]]] = True
             return left
-        chains.is_barred[chain[-1]] = True
+        chains.is_barred[chains.steps[n_steps - 1]] = True
     return n_short
 
 
@@ -199,15 +206,17 @@ def _push_to(classes, wanted, low, n_short, chains):
 def _reach_values(classes, low, chains):
     """Least costs per record of chains of each number of steps to each value, and last entries."""
     reach = chains.reach
-    reach[:] = FAR
-    chains.is_moved[:] = False
     for v in range(low.size):
+        for step in range(MAX_STEPS + 1):
+            reach[step, v] = FAR
         if classes.released[v] > low[v]:
             reach[0, v] = 0.0
-    firsts = _find_links(classes, low, chains.is_barred, True)
-    others = _find_links(classes, low, chains.is_barred, False)
+    for i in range(classes.sizes.size):
+        chains.is_moved[i] = False
     for step in range(1, MAX_STEPS + 1):
-        for e in firsts if step == 1 else others:
+        if step <= 2:  # those of later steps are the second one's
+            links = _find_links(classes, low, chains.is_barred, step == 1)
+        for e in links:
             i = classes.class_of[e]
             given, taken = classes.values[classes.choice[i]], classes.values[e]
             more = classes.costs[e] - classes.costs[classes.choice[i]]
@@ -226,8 +235,10 @@ def _find_links(classes, low, is_barred, spares):
     """
     n_values = low.size
     by_pair = n_values * n_values <= classes.values.size
-    best = np.full(n_values * n_values if by_pair else classes.values.size, NONE, dtype=np.int64)
-    least = np.full(best.size, FAR)
+    best = np.empty(n_values * n_values if by_pair else classes.values.size, dtype=np.int64)
+    least = np.empty(best.size)
+    for pair in range(best.size):
+        least[pair] = FAR
     for e in range(classes.values.size):
         i = classes.class_of[e]
         given, taken = classes.values[classes.choice[i]], classes.values[e]
@@ -239,48 +250,53 @@ def _find_links(classes, low, is_barred, spares):
         cost = (classes.costs[e] - classes.costs[classes.choice[i]]) / classes.sizes[i]
         if cost < least[pair]:
             least[pair], best[pair] = cost, e
-    return best[best != NONE]
+    n_links = 0
+    for pair in range(best.size):
+        if least[pair] < FAR:
+            best[n_links] = best[pair]
+            n_links += 1
+    return best[:n_links]
 
 
-@kernel
+@kernel(borrows=True)
 def _trace(classes, chains, n_steps, wanted):
-    """The entries of a chain, from the one that gives first to that which ends at a value.
+    """Write down a chain, from the entry that gives first to that which ends at a value.
 
-    None, if a class of it has moved since.
+    Returns whether no class of it has moved since.
     """
-    chain = np.empty(n_steps, dtype=np.int64)
     at = wanted
     for step in range(n_steps, 0, -1):
         e = chains.through[step, at]
         if chains.is_moved[classes.class_of[e]]:
-            return chain[:0]
-        chain[step - 1] = e
+            return False
+        chains.steps[step - 1] = e
         at = classes.values[classes.choice[classes.class_of[e]]]
-    return chain
+    return True
 
 
-@kernel
-def _push(classes, chain, low, n_short):
+@kernel(borrows=True)
+def _push(classes, chains, n_steps, low, n_short):
     """Follow a chain, if no class is in it twice, fewer records are short then, and it is paid for.
 
     Returns how many are short then.
     """
-    for a in range(chain.size):
+    chain, before = chains.steps, chains.before
+    for a in range(n_steps):
+        before[a] = classes.choice[classes.class_of[chain[a]]]
         for b in range(a):
-            if classes.class_of[chain[a]] == classes.class_of[chain[b]]:
+            if before[a] == before[b]:
                 return n_short
-    first = classes.choice[classes.class_of[chain]]
-    for e in chain:
-        _release(classes, e)
+    for a in range(n_steps):
+        _release(classes, chain[a])
     after = _count_short(classes.released, low)
     if after < n_short and classes.left[0] >= 0:
         return after
-    for e in first:
-        _release(classes, e)
+    for a in range(n_steps):
+        _release(classes, before[a])
     return n_short
 
 
-@kernel
+@kernel(borrows=True)
 def _count_short(released, low):
     """Records that values have too few of."""
     n_short = 0
@@ -289,7 +305,7 @@ def _count_short(released, low):
     return n_short
 
 
-@kernel
+@kernel(borrows=True)
 def fit_sizes(classes, by_value, first_of, wanted, low, high):
     """Exchange classes of values that few classes have for ones whose sizes fit better.
 
@@ -307,7 +323,7 @@ def fit_sizes(classes, by_value, first_of, wanted, low, high):
                 _release(classes, e)
 
 
-@kernel
+@kernel(borrows=True)
 def _find_exchange(classes, entries, v, wanted, low, high):
     """An entry to release besides, and one in the place of another: `NONE` where there is none."""
     best_gap, best_cost = abs(classes.released[v] - wanted[v]), 0
@@ -340,7 +356,7 @@ def _find_exchange(classes, entries, v, wanted, low, high):
     return best_into, best_other
 
 
-@kernel
+@kernel(borrows=True)
 def _find_second(classes, i, high):
     """The cheapest other entry of a class whose value has room for it; or `NONE`."""
     best = NONE
