@@ -74,12 +74,15 @@ class TestBudget:
         assert losses[-3] - losses[-1] <= 0.02 * losses[-3]
         assert losses[-4] - losses[-2] > 0.02 * losses[-4]
 
-    def test_a_round_follows_where_classes_were_merged(self) -> None:
+    @pytest.mark.parametrize(("at_once", "n_more"), [(2, 1), (150, 2)])
+    def test_a_round_follows_where_merging_lost_much(self, at_once: int, n_more: int) -> None:
+        """Where the first classes become one: two of them lose little, all of them most."""
+
         def merge(labels):
-            return np.maximum(labels - 1, 0)
+            return np.maximum(labels - at_once + 1, 0)
 
         _, rounds = self.refine(SearchBudget(10, least_gain=0.5), merge)
-        assert len(rounds) == SearchBudget(10).rounds_before_merging + 2
+        assert len(rounds) == SearchBudget(10).rounds_before_merging + n_more
 
     @pytest.mark.parametrize(("share", "n_rounds"), [(1.0, 4), (0.5, 2), (0.1, 0), (0.0, 0)])
     def test_time_ends_it(self, share: float, n_rounds: int, monkeypatch) -> None:

@@ -152,10 +152,10 @@ class Refiner:
             if is_pooled:
                 n_barred = n_barred + 1 if pooled.are_barred else 0
             effort += pooled.n_records + EFFORT_OF_SEARCH * search_budget.n_searches * labels.size
-            may_end = r + 1 > search_budget.rounds_before_merging
+            may_end = r + 1 >= search_budget.rounds_before_merging
             if r + 1 == search_budget.rounds_before_merging:
-                n_classes, labels = labels.max(), merge(labels)
-                may_end = labels.max() == n_classes  # or what merging lost is to be recovered
+                before, labels = labels, merge(labels)
+                may_end = not self._lose_much(before, labels, search_budget.least_gain)
             rounds.append(self.measure(labels))
             is_free = effort < search_budget.free_effort * share
             of_free = effort / (search_budget.free_effort * share) if is_free else 1.0
@@ -244,6 +244,13 @@ class Refiner:
         of_searched = points[0][searched], points[1][searched]
         order, starts = cut_points(of_searched, self.weights, self.n_levels, block_classes, rng)
         return searched[order], starts
+
+    def _lose_much(self, before: Int64, merged: Int64, least_gain: float) -> bool:
+        """Return whether merging classes lost what a round has to save, which one may recover."""
+        if merged.max() == before.max():
+            return False
+        first = self.measure(before)
+        return self.measure(merged).loss - first.loss >= least_gain * first.usual_loss
 
     def measure(self, labels: Int64) -> Round:
         """Loss of the classes and their largest distance."""
