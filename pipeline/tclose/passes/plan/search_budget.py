@@ -61,7 +61,7 @@ FAST_SMALL = replace(
 )
 # What a round of fast has to save grows with what it costs: of a million records, and at most.
 # Three rounds are made of any table then, which lose a tenth more than any number of them.
-LEAST_GAIN_OF_A_MILLION, LARGEST_LEAST_GAIN = 0.0125, 0.125
+LEAST_GAIN_OF_A_MILLION, LARGEST_LEAST_GAIN = 0.015, 0.15
 # Between off and fast: as much time as off, for most of what fast saves.
 LEAN = SearchBudget(
     2,
