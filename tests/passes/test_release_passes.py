@@ -59,7 +59,6 @@ def test_what_is_written_is_read() -> None:
     read = {artifact for one in RELEASE.passes for artifact in (*one.reads, *one.own)}
     inside = {
         "encode/person-values",  # merged in the same pass
-        "cluster/labels",  # read by the second task of the same pass
         "distribute/counts",  # joined by the pass that has them counted
         "verify/counts",  # compared in the same pass
         "verify/person-rows",  # traced there
