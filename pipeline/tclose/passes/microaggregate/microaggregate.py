@@ -66,7 +66,8 @@ def _make_classes(
 ) -> tuple[list[Region], list[RegionResult]]:
     """Make the classes of all regions; those that cannot repair theirs are joined, and done again.
 
-    What others hold of the records of joined regions does not change.
+    What a region has to release does not depend on which others are joined, so the results of those
+    that are not stay.
     """
     histogram = context.read(HISTOGRAM)
     while True:

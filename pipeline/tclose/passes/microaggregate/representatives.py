@@ -47,7 +47,7 @@ def apportion_regions(counts: Sequence[Int64], sizes: Sequence[float]) -> list[I
     Parameters
     ----------
     counts : of each region, the records of each value int64 (v,)
-    sizes : of each region, the mean size of its classes
+    sizes : of each region, the size that its classes are planned to have
     """
     up_to = np.cumsum(np.array(counts, dtype=np.int64), axis=0)
     n_classes = np.array([count.sum() for count in counts]) / np.array(sizes)
