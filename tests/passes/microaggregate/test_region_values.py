@@ -22,7 +22,7 @@ WARDS = ["north", "east", "south", "west"]
 
 
 @pytest.mark.parametrize("partition_by", [(), ("sex",)])
-@pytest.mark.parametrize("most_items", [1, 64])
+@pytest.mark.parametrize("most_items", [1, 8])
 def test_they_are_those_of_the_records_that_a_region_gathers(
     partition_by: tuple[str, ...], most_items: int, tmp_path, monkeypatch
 ) -> None:

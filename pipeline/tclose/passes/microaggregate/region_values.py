@@ -14,7 +14,7 @@ from tclose.passes.plan.plan_files import LACKS, filled_by_class, record_type
 from tclose.runtime.artifacts.artifacts import PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
-MOST_ITEMS = 64  # each of which has the counts of all regions
+MOST_ITEMS = 8  # each of which has the counts of all regions
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,8 @@ def _count_all(plan: Plan, j: int) -> int:
 def _name_regions(ends: list[Int64]) -> Int64:
     """The region of each row of a partition: int64 (n,).
 
-    ``ends``: of each region where its rows start and stop, int64 (2, S * cells).
+    ``ends``: of each region where its rows start and stop, int64 (2, S * cells); each row is in one
+    region.
     """
     starts, stops = np.concatenate(ends, axis=1)
     order = np.argsort(starts, kind="stable")
