@@ -1,5 +1,6 @@
 """Starts of near records: merged within t, and taken where they lose little enough."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -181,3 +182,26 @@ def test_a_few_blocks_tell_that_near_records_lose_too_much(
     choose_start(problem, cut_plainly(problem))
     # The first block that loses too much by itself decides.
     assert clustered == ([*sampled, 60] if is_near else [15])
+
+
+@pytest.mark.parametrize(("uneven", "n_sampled"), [(3.0, 1), (math.inf, 3)])
+def test_a_block_that_loses_far_more_than_its_part_decides(
+    uneven: float, n_sampled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What all eight may lose together is lost in the third of them."""
+    monkeypatch.setattr(near_starts, "SAMPLED_UNEVEN", uneven)
+    monkeypatch.setattr(near_starts, "SAMPLED_RECORDS", 30)
+    monkeypatch.setattr(near_starts, "MOST_UNJUDGED", 30)
+    clustered: list[int] = []
+
+    def count_records(problem: ClusteringProblem, rows: Int64, most: int) -> Clustering:
+        clustered.append(rows.size)
+        return cluster_near(problem, rows, most)
+
+    monkeypatch.setattr(near_starts, "cluster_near", count_records)
+    ages = np.random.default_rng(3).permutation(np.arange(240)).tolist()
+    pays = [(age * 7) % 13 for age in ages]
+    problem = problem_of(ages, ["a"] * 240, pays, k=3, limit=Fraction(1, 16), size=10)
+    start = choose_start(problem, cut_plainly(problem))
+    assert clustered == [30] * n_sampled
+    assert start.block_starts is not None
