@@ -119,7 +119,10 @@ class NearStart:
             found = merge_above(sample, near.labels, most - lost)
             if found is None:
                 return False  # more blocks can only add to it
-            lost += found[1]
+            labels, of_block = found
+            if members.size >= 2 * self.problem.k and of_block > 0 and not labels.any():
+                return False  # what is within t only as one class is not near
+            lost += of_block
         return True
 
 
