@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from tclose.cli import generate_command
@@ -70,6 +72,14 @@ class TestCommand:
             "tclose: the number of rows is 0; it must be at least 1\n"
         )
 
+    def test_a_third_are_of_patients_who_come_back(self, tmp_path) -> None:
+        assert self.generate(tmp_path / "a.parquet", n_rows=1_000) == 0
+        assert self.generate(tmp_path / "b.parquet", "--returning", "0", n_rows=1_000) == 0
+        ids = [pq.read_table(tmp_path / f"{name}.parquet")["patient_id"] for name in "ab"]
+        n_patients = [pc.count_distinct(column).as_py() for column in ids]
+        assert 600 < n_patients[0] < 760
+        assert n_patients[1] == 1_000
+
 
 class TestPanel:
     def generate(self, path: Path, *options: str) -> int:
@@ -100,6 +110,10 @@ class TestPanel:
             (("--table", "panel"), "--persons is missing, the number of records of panel"),
             ((), "--rows is missing, the number of records of discharges"),
             (("--rows", "5", "--churn", "0.1"), "--churn goes with --table panel, not with disch"),
+            (
+                ("--rows", "5", "--returning", "1"),
+                "the share returning is 1.0; it must be at least",
+            ),
             (("--table", "panel", "--rows", "5"), "--rows goes with --table discharges, not with"),
             (
                 ("--table", "panel", "--persons", "5", "--month", "2024-02", "--months", "3"),

@@ -18,7 +18,7 @@ _RECORDS_PER_STEP = 1_000  # of the bar
 _MONTHS = 12
 
 # The options of each table alone; the first has to be given.
-_TABLES = {"discharges": ("rows",), "panel": ("persons", "months", "month", "churn")}
+_TABLES = {"discharges": ("rows", "returning"), "panel": ("persons", "months", "month", "churn")}
 
 
 def add_generate_options(command: argparse.ArgumentParser) -> None:
@@ -28,6 +28,9 @@ def add_generate_options(command: argparse.ArgumentParser) -> None:
         help="discharges: hospital discharges (default); panel: insured persons over months, "
         "a file for each month")  # fmt: skip
     add("--rows", type=int, help="of discharges: number of records")
+    add("--returning", type=float, metavar="SHARE",
+        help="of discharges: about this share is of patients who were there before, after chronic "
+        "illness mostly (default 0.35)")  # fmt: skip
     add("--persons", type=int, help="of a panel: number of persons in each month")
     add("--months", type=int, metavar="N", help="of a panel: its first N months (default 12)")
     add("--month", metavar="YYYY-MM", help="of a panel: this month alone")
@@ -57,9 +60,12 @@ def generate(arguments: argparse.Namespace, progress: "Progress") -> str:
 
 def _generate_rows(arguments: argparse.Namespace, progress: "Progress") -> str:
     from tclose.data.synthetic import write_microdata
+    from tclose.data.synthetic.patients import DEFAULT_RETURNING
 
-    with _following(progress, arguments.rows) as follow:
-        paths = write_microdata(arguments.out, arguments.rows, arguments.seed, progress=follow)
+    returning = DEFAULT_RETURNING if arguments.returning is None else arguments.returning
+    n_rows, seed = arguments.rows, arguments.seed
+    with _following(progress, n_rows) as follow:
+        paths = write_microdata(arguments.out, n_rows, seed, returning=returning, progress=follow)
     return f"{arguments.rows:,} records in {len(paths)} files: {arguments.out}"
 
 

@@ -4,6 +4,7 @@ import contextlib
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,10 +30,13 @@ def write_microdata(
     n_rows: int,
     seed: int,
     *,
+    returning: float = 0.0,
     rows_per_file: int = 1_000_000,
     progress: Callable[[int], None] | None = None,
 ) -> list[Path]:
     """Write the first ``n_rows`` rows of ``seed`` and return the files written, in row order.
+
+    ``returning``: as in `generate_rows`.
 
     A ``path`` ending in ``.parquet`` or ``.csv`` becomes one file; any other becomes a folder of
     ``part-00000.parquet``, ... of ``rows_per_file`` rows. Folders above it are made. Nothing bears
@@ -47,13 +51,14 @@ def write_microdata(
     OutputError
         ``path`` holds something already, or cannot be written.
     """
-    refuse_request(0, n_rows, seed)
+    refuse_request(0, n_rows, seed, returning)
     if rows_per_file < 1:
         raise UsageError(f"rows per file is {rows_per_file}; it must be at least 1")
     suffix = path.suffix.lower()
     n_per_file = n_rows if suffix in FILE_SUFFIXES else rows_per_file
     with writing_whole(path) as working:
-        names = _write_files(working, suffix, _cut(0, n_rows, n_per_file), seed, progress)
+        read = partial(generate_rows, seed=seed, returning=returning)
+        names = _write_files(working, suffix, _cut(0, n_rows, n_per_file), read, progress)
     return [path / name for name in names]
 
 
@@ -124,18 +129,18 @@ def _write_files(
     working: Path,
     suffix: str,
     spans: Iterator[tuple[int, int]],
-    seed: int,
+    read: Callable[[int, int], pa.Table],
     progress: Callable[[int], None] | None,
 ) -> list[str]:
     """Write each span of rows to a file; names of the files within ``working``, "" for itself."""
     if suffix in FILE_SUFFIXES:
-        _write_span(working, suffix, *next(spans), seed, progress)
+        _write_span(working, suffix, *next(spans), read, progress)
         return [""]
     working.mkdir()
     names: list[str] = []
     for start, stop in spans:
         names.append(f"part-{len(names):05d}.parquet")
-        _write_span(working / names[-1], ".parquet", start, stop, seed, progress)
+        _write_span(working / names[-1], ".parquet", start, stop, read, progress)
     return names
 
 
@@ -144,12 +149,12 @@ def _write_span(
     suffix: str,
     first: int,
     last: int,
-    seed: int,
+    read: Callable[[int, int], pa.Table],
     progress: Callable[[int], None] | None,
 ) -> None:
     with open_writer(file, suffix, SCHEMA, _REPETITIVE) as writer:
         for start, stop in _cut(first, last, ROW_GROUP_ROWS):
-            writer.write_table(generate_rows(start, stop - start, seed))
+            writer.write_table(read(start, stop - start))
             if progress is not None:
                 progress(stop)
 
