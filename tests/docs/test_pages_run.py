@@ -100,6 +100,9 @@ def read_policy(block: Block, base: Path) -> tuple[Policy, str]:
     document = read_yaml(block.text)
     if not block.file_name:
         whole = read_yaml(base.read_text()) | document
+        with_records = "method" in document or "suppress" in document or "models" in block.text
+        if with_records and "attributes" not in document:
+            whole["attributes"] |= {"patient_id": "identifier"}  # of persons that do not go with all
         return parse_policy(whole), Policy.model_validate(whole).model_dump_json(exclude_unset=True)
     return parse_policy(document, as_of=DAY if "{as_of" in block.text else None), block.text
 

@@ -10,7 +10,7 @@ weighed anew; the whole table as one class is at distance 0.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import lcm
 
@@ -22,6 +22,8 @@ from tclose.kernels.emd.person_shares import person_emds, person_tree_emds, shar
 from tclose.model.array_types import Float64, Int64
 from tclose.model.distribution import Distribution
 
+# Parts of a share, as integers; sums of as many as there are values stay below the other.
+PARTS, LARGEST_SUM = 2**40, 2**61
 _PART = 4096  # values of which exact sums are held at a time
 
 
@@ -61,6 +63,18 @@ class PersonDistribution:
         """The common denominator of a row's weights."""
         return lcm(*np.unique(self.entries[1]).tolist())
 
+    def as_counts(self) -> Distribution:
+        """The shares in small equal parts, rounded: for a search, which a verdict follows."""
+        n_parts = min(PARTS, LARGEST_SUM // self.cumulative.size)
+        cumulative = np.rint(self.cumulative * n_parts).astype(np.int64)
+        prefix = np.concatenate([np.zeros(1, np.int64), np.cumsum(cumulative)])
+        for array in (cumulative, prefix):  # as those of `rows`: kernels take them as another type
+            array.flags.writeable = False
+        metric = self.rows.metric
+        if metric is not None:
+            metric = replace(metric, below=np.rint(self.below * n_parts).astype(np.int64))
+        return Distribution(self.rows.values, cumulative, prefix, metric)
+
 
 def weigh_persons(rows: Distribution, n_persons: int, entries: Int64) -> PersonDistribution:
     """The distribution over persons from its entries, which are as there."""
@@ -97,6 +111,12 @@ class PersonDemand:
     k: int
     limits: tuple[Fraction, ...] = ()
     tables: tuple[PersonDistribution, ...] = field(default=())
+
+    @property
+    def is_of_records(self) -> bool:
+        """Whether everybody in the table has one record, so that records are held to the same."""
+        most = [table.entries[1].max(initial=1) for table in self.tables]
+        return bool(most) and max(most) == 1
 
     def measure(self, starts: Int64, persons: Int64, codes: Int64) -> PersonMeasures:
         """Measure classes.

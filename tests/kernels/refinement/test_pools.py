@@ -32,7 +32,7 @@ def cut_pools(
     records: ClassedRecords, groups: list[list[int]], seed: int = 1
 ) -> tuple[Int64, tuple[int, int, int]]:
     """Labels, which may have gaps; records of pools that were cut, pools kept, pools broken."""
-    values, levels, weights, terms, _, limits, trees = records.arrays()
+    values, levels, weights, terms, _, limits, *others = records.arrays()
     sums = np.zeros((1, (MOST_POOLED + 1) * (MOST_POOLED + 2) // 2))  # of any part
     if records.tables:
         ordered = [records.tables[a] for a in records.ordered] or list(records.tables[:1])
@@ -44,7 +44,7 @@ def cut_pools(
     in_groups = np.array([c for group in groups for c in group], dtype=np.int64)
     labels = records.labels.copy()
     tally = pool_blocks(
-        (*columns, terms, sums, limits, trees),
+        (*columns, terms, sums, limits, *others),
         records.n_levels,
         labels,
         by_class,

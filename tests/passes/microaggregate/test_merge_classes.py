@@ -80,6 +80,32 @@ def test_classes_that_hold_are_left_alone():
     assert merged.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 4, 4]
 
 
+def test_a_class_that_holds_only_with_most_of_the_others_takes_few_rounds():
+    """It doubles its size again and again, by the classes that are nearest to it."""
+    n_classes, wanted = 600, 400
+    labels = np.repeat(np.arange(n_classes), 2)
+    numeric = np.vstack([labels / 1024.0, np.zeros(labels.size)])
+    is_first = np.zeros(labels.size, dtype=bool)
+    is_first[0] = True
+    rounds = []
+
+    def holds(order, starts):
+        rounds.append(starts.size - 1)
+        has_first = np.logical_or.reduceat(is_first[order], starts[:-1])
+        return ~has_first | (np.diff(starts) >= 2 * wanted)
+
+    merged, n_merged, n_failing = merge_until(
+        labels, numeric, np.empty((0, labels.size), np.int32), holds
+    )
+    assert n_failing == 0
+    assert len(rounds) < 25
+    sizes = np.bincount(merged)
+    assert wanted <= sizes[0] / 2 < 1.5 * wanted
+    assert set(sizes[1:]) == {2}
+    assert n_merged == n_classes - sizes.size
+    assert (np.flatnonzero(merged == 0) == np.arange(sizes[0])).all()
+
+
 @pytest.mark.nightly
 def test_thousands_of_failing_classes_take_seconds():
     rng = np.random.default_rng(5)

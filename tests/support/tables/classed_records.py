@@ -8,7 +8,7 @@ or hierarchical distance over any tree. The table has records besides.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,6 @@ from support.tables.random_tables import distribution_from, distribution_of, see
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.ordered_delta import compute_record_terms, table_sums
-from tclose.kernels.emd.tree_delta import Trees
 from tclose.kernels.refinement.block import SPARE, Block, gather_block
 from tclose.model.array_types import Float64, Int64
 from tclose.model.attributes import Attribute, Column
@@ -121,7 +120,7 @@ class ClassedRecords:
     def with_limits(self, *limits: float) -> "ClassedRecords":
         return replace(self, limits=limits)
 
-    def arrays(self) -> tuple[Float64, np.ndarray, Float64, Float64, Float64, Float64, Trees]:
+    def arrays(self) -> tuple[Any, ...]:
         """Return the arguments of `gather_block`; without ordered attributes one of distance 0."""
         largest = int(np.bincount(self.labels).max()) + SPARE + 1
         held = [(self.codes[a], self.tables[a], self.limits[a]) for a in range(len(self.tables))]
@@ -142,6 +141,7 @@ class ClassedRecords:
             np.array(sums),
             np.array([limit for _, _, limit in ordered] or [1.0]),
             stack_trees([held[a] for a in self.nominal_ones], self.n_records),
+            np.empty(0, dtype=np.int64),
         )
 
     def gather(self, classes: list[int] | None = None) -> tuple[Block, Int64]:

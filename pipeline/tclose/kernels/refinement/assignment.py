@@ -13,7 +13,12 @@ from tclose.kernels.clustering.blocks import select_smallest
 from tclose.kernels.compiler import kernel
 from tclose.kernels.emd.ordered_delta import distance_after_swap
 from tclose.kernels.emd.tree_delta import tree_after_swap
-from tclose.kernels.refinement.block import add_record, remove_record, update_class
+from tclose.kernels.refinement.block import (
+    add_record,
+    count_seconds,
+    remove_record,
+    update_class,
+)
 from tclose.kernels.refinement.search import LEAST_GAIN
 
 # Passes in which free rows bid for columns, before shortest paths assign the others.
@@ -324,6 +329,8 @@ def _may_take(block, c, x, y):
         distance = tree_after_swap(block.trees, block.below, block.tree_sums, u, c, size, x, y)
         if not distance <= block.trees.limits[u]:
             return False
+    if block.counts_persons:
+        return count_seconds(block, c, np.int64(x), np.int64(y)) == 0.0
     return True
 
 

@@ -20,7 +20,9 @@ from tclose.kernels.sequences import stable_order
 #   rank_terms float64 (p, c, 7, cap + 1)   see `ordered_delta.fill_rank_terms`
 #   sizes int64 (c,), totals float64 (c, d)   records of each class, sums of their values
 #   counts int32 (c, q, L), squares int64 (c, q)   records of each level, sum of the counts' squares
-#   excess float64 (c,)         distance above the limits, all attributes together
+#   persons int64 (n,), counts_persons   whose each record is, and whether that counts; else of none
+#   excess float64 (c,)         distance above the limits, all attributes together, and records
+#       after the first of each person, where persons count
 #   alike bool (c,)             whether all records of a class have the same quasi-identifiers
 #   trees   the attributes whose values are leaves of a tree, see `tree_delta`
 #   below int32 (c, nodes), tree_sums float64 (c, u, 3)   records below each node that one of the
@@ -29,7 +31,7 @@ from tclose.kernels.sequences import stable_order
 Block = namedtuple(
     "Block",
     "values levels weights record_terms sums limits members ranks rank_terms sizes totals counts "
-    "squares excess alike trees below tree_sums lanes",
+    "squares persons counts_persons excess alike trees below tree_sums lanes",
 )
 
 # Room in a class for records that join it.
@@ -43,7 +45,7 @@ def gather_block(records, by_class, classes):
     Parameters
     ----------
     records : values float64 (n, d), levels int32 (n, q), weights, record_terms float64 (p, n, 3),
-        sums, limits: as in `Block`, and trees, of all records
+        sums, limits, trees, persons: as in `Block`, of all records
     by_class : all records class by class, and where each class begins
     classes : int64 (c,)
 
@@ -51,7 +53,7 @@ def gather_block(records, by_class, classes):
     -------
     block, and which records it has: int64 (n,)
     """
-    values, levels, weights, record_terms, sums, limits, trees = records
+    values, levels, weights, record_terms, sums, limits, trees, persons = records
     order, starts = by_class
     sizes = starts[classes + 1] - starts[classes]
     rows = np.empty(sizes.sum(), dtype=np.int64)
@@ -71,6 +73,8 @@ def gather_block(records, by_class, classes):
         for a in range(record_terms.shape[0]):
             for j in range(3):
                 own_terms[a, i, j] = record_terms[a, rows[i], j]
+    counts_persons = persons.size > 0
+    own_persons = persons[rows] if counts_persons else persons.copy()
     own_trees = take_records(trees, rows)
     local, n_local = compact_codes(own_levels)
     n_levels = max(1, n_local.max()) if n_local.size else 1
@@ -84,6 +88,8 @@ def gather_block(records, by_class, classes):
         np.zeros((sizes.size, values.shape[1])),
         np.zeros((sizes.size, levels.shape[1], n_levels), dtype=np.int32),
         np.zeros((sizes.size, levels.shape[1]), dtype=np.int64),
+        own_persons,
+        counts_persons,
         np.zeros(sizes.size),
         np.zeros(sizes.size, dtype=np.bool_),
         own_trees,
@@ -212,9 +218,34 @@ def update_class(block, c):
     sum_nodes(block.trees, block.below[c], block.sizes[c], block.tree_sums[c])
     for u in range(block.trees.limits.size):
         excess += max(0.0, block.tree_sums[c, u, 0] - block.trees.limits[u])
+    if block.counts_persons:
+        excess += count_seconds(block, c, np.int64(-1), np.int64(-1))
     block.excess[c] = excess
     block.alike[c] = _is_alike(block, c)
     fill_lanes(block.lanes, block, c)
+
+
+@kernel(borrows=True)
+def count_seconds(block, c, x, y):
+    """Count the records of class c after the first of each person, once x has left and y joined.
+
+    -1: none leaves, or none joins.
+    """
+    persons, members = block.persons, block.members
+    n_seconds = 0
+    for m in range(block.sizes[c]):
+        i = members[0, c, m]
+        if i == x:
+            continue
+        if y >= 0 and persons[i] == persons[y]:
+            n_seconds += 1
+            continue
+        for o in range(m):
+            other = members[0, c, o]
+            if other != x and persons[other] == persons[i]:
+                n_seconds += 1
+                break
+    return float(n_seconds)
 
 
 @kernel(borrows=True)

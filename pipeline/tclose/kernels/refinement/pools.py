@@ -43,7 +43,7 @@ PooledGroup = namedtuple("PooledGroup", "nearest lists sizes pooled tally")
 
 @kernel
 def is_part_close(records, pool, n_records, p):
-    """Return whether a part is within every limit."""
+    """Return whether a part is within every limit, and has no person twice where persons count."""
     record_terms, sums, limits, trees = records[3], records[4], records[5], records[6]
     size = pool.sizes[p]
     members = np.empty(size, dtype=np.int64)
@@ -66,6 +66,17 @@ def is_part_close(records, pool, n_records, p):
     for u in range(trees.limits.size):
         if not _measure_tree(trees, u, members) <= trees.limits[u]:
             return False
+    persons = records[7]
+    return persons.size == 0 or _is_each_another(persons, members)
+
+
+@kernel(borrows=True)
+def _is_each_another(persons, members):
+    """Return whether each record is of another person."""
+    for m in range(members.size):
+        for o in range(m):
+            if persons[members[o]] == persons[members[m]]:
+                return False
     return True
 
 

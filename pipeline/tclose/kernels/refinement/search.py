@@ -20,7 +20,7 @@ from tclose.kernels.emd.ordered_delta import (
     distance_after_swap,
 )
 from tclose.kernels.emd.tree_delta import tree_after_move, tree_after_swap
-from tclose.kernels.refinement.block import exchange
+from tclose.kernels.refinement.block import count_seconds, exchange
 from tclose.kernels.refinement.partners import is_tried
 from tclose.kernels.refinement.screen import (
     bound_positions,
@@ -139,6 +139,9 @@ def _excess_after_swap(block, a, b, m, n, insertion_ranks, before):
         of_a = tree_after_swap(trees, block.below, block.tree_sums, u, a, size_a, x, y)
         of_b = tree_after_swap(trees, block.below, block.tree_sums, u, b, size_b, y, x)
         after += max(0.0, of_a - trees.limits[u]) + max(0.0, of_b - trees.limits[u])
+    if block.counts_persons and after <= before:
+        x, y = np.int64(x), np.int64(y)
+        after += count_seconds(block, a, x, y) + count_seconds(block, b, y, x)
     return after
 
 
@@ -220,6 +223,9 @@ def _excess_after_move(block, a, b, x, at, before):
         left = tree_after_move(trees, block.below, block.tree_sums, u, a, size_a, x, -1)
         joined = tree_after_move(trees, block.below, block.tree_sums, u, b, size_b, x, 1)
         after += max(0.0, left - trees.limits[u]) + max(0.0, joined - trees.limits[u])
+    if block.counts_persons and after <= before:
+        x, none = np.int64(x), np.int64(-1)
+        after += count_seconds(block, a, x, none) + count_seconds(block, b, none, x)
     return after
 
 

@@ -164,5 +164,5 @@ MICROAGGREGATE = Pass(
     tasks=(MICROAGGREGATE_TASK, COUNT_TASK),
     own=(ROW_RANGES,),
     work=microaggregate,
-    version=12,
+    version=13,
 )

@@ -6,7 +6,13 @@ import numpy as np
 
 from tclose.data.keys import Keys
 from tclose.kernels import aggregate
-from tclose.methods.clustering_problem import Clustering, ClusteringProblem, SubsetCut
+from tclose.kernels.emd.person_shares import share_rows
+from tclose.methods.clustering_problem import (
+    Clustering,
+    ClusteringProblem,
+    SubsetCut,
+    group_classes,
+)
 from tclose.methods.generalisation.full_domain import FullDomain
 from tclose.methods.released_loss import measure_released
 from tclose.methods.scaling import Scaled, scale_columns
@@ -34,7 +40,12 @@ from tclose.passes.microaggregate.representatives import (
     keep_shares,
     represented,
 )
-from tclose.passes.microaggregate.search.refine_classes import Refiner, make_refiner
+from tclose.passes.microaggregate.search.mend_persons import PersonMender
+from tclose.passes.microaggregate.search.refine_classes import (
+    Refiner,
+    make_person_refiner,
+    make_refiner,
+)
 from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.person_closeness import PersonDemand
@@ -42,6 +53,11 @@ from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
 
 # Of the time for a region: clusters, a search, and one from another start, where there is one.
 SHARES_OF_STEPS = 0.1, 0.5, 0.95
+# Share of the pairs of records in a class of a start that may be of one person, for a search of
+# classes that have none: below .004 of balanced starts of tables whose patients come back, above
+# .01 where a fifth of the records is of persons with a thousand each, or near records are together
+# that are mostly of one person.
+MOST_PAIRS = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,48 +113,78 @@ def cluster_region(
     merger = Merger(records, plan, distributions, scaled, person_demand)
     start = _make_clusters(records, plan, distributions, scaled)
     tell_share(SHARES_OF_STEPS[0])
-    refiner = None
-    if plan.search_budget.n_rounds:
-        refiner = _make_refiner(records, plan, distributions, scaled)
+    search = _make_search(merger, distributions, start)
     first, middle, last = SHARES_OF_STEPS
     with part_of_task(first, last if start.beside is None else middle):
-        end = _search(start, records.share, plan, merger, refiner)
+        end = search.run(start)
     beside = None if start.beside is None else start.beside(end.labels)
     if beside is None:
         return end
     with part_of_task(middle, last):
-        ends = end, _search(beside, records.share, plan, merger, refiner)
+        ends = end, search.run(beside)
     return min(ends, key=lambda end: (end.n_violating, measure_released(scaled, end.labels)))
 
 
-def _make_refiner(
-    records: RegionRecords, plan: Plan, distributions: tuple[Distribution, ...], scaled: Scaled
-) -> Refiner:
-    return make_refiner(
-        scaled,
-        records.codes,
-        distributions,
-        tuple(float(t) for t in plan.max_emds),
-        plan.k,
-        (plan.seed, *records.name),
-        records.n_threads,
-    )
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """The search from a start, and the repair of what it ends with.
+
+    ``refiner``: None where nothing is searched; ``mender``: where persons are counted.
+    """
+
+    records: RegionRecords
+    plan: Plan
+    merger: Merger
+    refiner: Refiner | None
+    mender: PersonMender | None
+
+    def run(self, start: Clustering) -> RegionClusters:
+        """The clusters that the search ends with, repaired."""
+        labels, levels, plan = start.labels, start.levels, self.plan
+        rounds: tuple[Round, ...] = ()
+        if self.refiner is not None:
+            share, merge = self.records.share, self.merger.merge
+            labels, rounds = self.refiner.refine(
+                labels, plan.search_budget, merge, share, start.block_starts
+            )
+        if self.mender is not None:
+            labels = self.mender.mend(labels)
+        n_repaired = n_violating = 0
+        if plan.method.holds_t and levels is None:
+            labels, n_repaired, n_violating = self.merger.repair(labels)
+        return RegionClusters(labels, levels, n_repaired, n_violating, rounds)
 
 
-def _search(
-    start: Clustering, share: float, plan: Plan, merger: Merger, refiner: Refiner | None
-) -> RegionClusters:
-    """The clusters that the search ends with, repaired. ``share``: of all records."""
-    labels, levels = start.labels, start.levels
-    rounds: tuple[Round, ...] = ()
-    if refiner is not None:
-        labels, rounds = refiner.refine(
-            labels, plan.search_budget, merger.merge, share, start.block_starts
-        )
-    n_repaired = n_violating = 0
-    if plan.method.holds_t and levels is None:
-        labels, n_repaired, n_violating = merger.repair(labels)
-    return RegionClusters(labels, levels, n_repaired, n_violating, rounds)
+def _make_search(
+    merger: Merger, distributions: tuple[Distribution, ...], start: Clustering
+) -> _Search:
+    """The search in a region: by both tables, unless persons are records, or have many alike."""
+    records, plan, scaled, demand = merger.records, merger.plan, merger.scaled, merger.person_demand
+    of_records = scaled, records.codes, distributions
+    key, n_threads = (plan.seed, *records.name), records.n_threads
+    if demand is not None and not demand.is_of_records and is_each_alone(records, start):
+        assert records.persons is not None
+        refiner = make_person_refiner(*of_records, (records.persons, demand), key, n_threads)
+        return _Search(records, plan, merger, refiner, PersonMender(refiner, demand))
+    if not plan.search_budget.n_rounds:
+        return _Search(records, plan, merger, None, None)
+    limits = tuple(float(t) for t in plan.max_emds)
+    refiner = make_refiner(*of_records, limits, plan.k, key, n_threads)
+    return _Search(records, plan, merger, refiner, None)
+
+
+def is_each_alone(records: RegionRecords, start: Clustering) -> bool:
+    """Return whether records in a class of a start are hardly ever of one person.
+
+    Few are exchanged then. Where records of a person are near each other, classes with several of
+    hers lose far less than others, and what they fail by is for unions.
+    """
+    assert records.persons is not None
+    order, starts = group_classes(start.labels)
+    n_persons, shares = share_rows(records.persons[order], starts)
+    sizes = np.diff(starts)
+    n_others = 1 / (shares * np.repeat(n_persons, sizes)) - 1  # of the record's person in its class
+    return float(n_others.sum()) <= MOST_PAIRS * float((sizes * (sizes - 1)).sum())
 
 
 def repair_clusters(

@@ -6,7 +6,7 @@ The loss is the objective, k and t are the constraints: a round keeps both, so i
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -51,9 +51,11 @@ from tclose.passes.microaggregate.search.rounds import (
     sum_usual,
 )
 from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
+from tclose.privacy.person_closeness import PersonDemand
 from tclose.privacy.t_closeness import class_distances, stack_trees
 from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
 
+NO_PERSONS = np.empty(0, dtype=np.int64)
 # Round by round, by what classes are grouped; strays are of nominal attributes: among numbers alone
 # what is near a stray is near its class's centre, or nearly.
 BY_TURNS = (CENTRE, FARTHEST, CENTRE, DRAWN)
@@ -73,7 +75,8 @@ class Refiner:
     ``weights`` float64 (q,), ``n_levels``: of the nominal ones, as in `Scaled`; ``codes`` int64 (p,
     n); ``ordered``: the distributions of the ``record_terms``, ``limits`` float64 (p,) theirs;
     ``trees``: the attributes of the others; ``key``: what the draws depend on; ``n_threads``: that
-    search side by side.
+    search side by side. ``persons`` int64 (n,): whose each record is, of whom no class gets a
+    second one; of no record where that does not count.
     """
 
     values: Float64
@@ -89,6 +92,7 @@ class Refiner:
     k: int
     key: tuple[int, ...]
     n_threads: int = 1
+    persons: Int64 = field(default_factory=lambda: NO_PERSONS)
 
     def refine(
         self,
@@ -192,7 +196,7 @@ class Refiner:
             sums = np.zeros((1, (most + 1) * (most + 2) // 2))
         return (
             self.values, self.levels, self.weights, self.record_terms, sums, self.limits,
-            self.trees,
+            self.trees, self.persons,
         )  # fmt: skip
 
     def _run_round(
@@ -306,6 +310,36 @@ def orthonormal(rows: Float64) -> Float64:
     for row in rows:
         basis.append(_normalise(_without(_without(row, basis), basis)))  # twice is exact enough
     return np.array(basis).reshape(rows.shape)
+
+
+def make_person_refiner(
+    scaled: Scaled,
+    codes: Int64,
+    distributions: tuple[Distribution, ...],
+    persons: tuple[Int64, PersonDemand],
+    key: tuple[int, ...],
+    n_threads: int = 1,
+) -> Refiner:
+    """A refiner of classes in which each record is of another person, within t over both.
+
+    Over persons the table is another one, as who has many records weighs no more than who has one;
+    the distribution of such a class is the same.
+
+    Parameters
+    ----------
+    persons : int64 (n,), whose each record is, and what is asked over them
+    """
+    of_records, demand = persons
+    limits = tuple(float(limit) for limit in demand.limits)
+    tables = *distributions, *(table.as_counts() for table in demand.tables)
+    stacked = np.vstack([codes, codes])
+    refiner = make_refiner(scaled, stacked, tables, 2 * limits, demand.k, key, n_threads)
+    return replace(
+        refiner,
+        codes=codes,
+        distributions=distributions,
+        persons=of_records,
+    )
 
 
 def make_refiner(
