@@ -102,7 +102,7 @@ def read_policy(block: Block, base: Path) -> tuple[Policy, str]:
         whole = read_yaml(base.read_text()) | document
         with_records = "method" in document or "suppress" in document or "models" in block.text
         if with_records and "attributes" not in document:
-            whole["attributes"] |= {"patient_id": "identifier"}  # of persons that do not go with all
+            whole["attributes"] |= {"patient_id": "identifier"}  # which all go with
         return parse_policy(whole), Policy.model_validate(whole).model_dump_json(exclude_unset=True)
     return parse_policy(document, as_of=DAY if "{as_of" in block.text else None), block.text
 
