@@ -18,6 +18,10 @@ print(len(refine_blocks.signatures), len(pool_blocks.signatures))
 write_microdata(Path("table.parquet"), warm_up.N_ROWS, 1)
 warm_up._release(Path.cwd(), 0, ["method.refine=fast"])
 print(len(refine_blocks.signatures), len(pool_blocks.signatures))
+Path("table.parquet").unlink()
+write_microdata(Path("table.parquet"), warm_up.N_ROWS, 1, returning=0.3)
+warm_up._release(Path.cwd(), 1, ["method.refine=fast", "attributes.patient_id=person"])
+print(len(refine_blocks.signatures), len(pool_blocks.signatures))
 """
 
 
@@ -26,4 +30,4 @@ def test_a_release_calls_what_was_compiled_ahead(tmp_path: Path) -> None:
     run = subprocess.run(
         command, cwd=tmp_path, check=True, timeout=600, capture_output=True, text=True
     )
-    assert run.stdout.split() == ["1", "1", "1", "1"]
+    assert run.stdout.split() == ["1"] * 6

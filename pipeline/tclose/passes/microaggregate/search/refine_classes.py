@@ -334,12 +334,9 @@ def make_person_refiner(
     tables = *distributions, *(table.as_counts() for table in demand.tables)
     stacked = np.vstack([codes, codes])
     refiner = make_refiner(scaled, stacked, tables, 2 * limits, demand.k, key, n_threads)
-    return replace(
-        refiner,
-        codes=codes,
-        distributions=distributions,
-        persons=of_records,
-    )
+    # Of one type with those of nobody: what kernels are compiled for.
+    contiguous = np.ascontiguousarray(of_records)
+    return replace(refiner, codes=codes, distributions=distributions, persons=contiguous)
 
 
 def make_refiner(
