@@ -57,7 +57,8 @@ FIRST = {"name": "t-closeness-first"}
 NOISE = {"name": "dp-confidential"}
 JOINT = [{"attributes": ["ill", "stage"], "t": 0.5}]
 SMALL_REGION = 500
-FOLDER, CSV, PIECES, ODD_TYPES = "folder", "csv", "pieces", "odd types"  # what the input is
+# What the input is.
+FOLDER, CSV, PIECES, ODD_TYPES, PERSONS = "folder", "csv", "pieces", "odd types", "persons"
 WAYS = {
     "age": {"role": QUASI, "round": False},
     "height": {"role": QUASI, "aggregate": "median"},
@@ -70,6 +71,7 @@ WEIGHED = {
     "town": {"role": QUASI, "weight": 0.25, "taxonomy": TOWNS},
 }
 FEW = {"height": "identifier", "age": "identifier", "stage": STAGE | {"role": QUASI}}
+OF_PERSONS = {"id": "person", "stage": STAGE | {"t": 0.3}}
 ODD = {
     "town": "identifier",
     "smokes": QUASI,
@@ -122,6 +124,10 @@ GOLDEN = {name: Golden(*case) for name, case in CASES.items()} | {
     "refined lean": Golden(FIRST | {"refine": "lean"}, {}),
     "refined full": Golden(FIRST | {"refine": "full"}, {"attributes": SEVERAL}),
     "refined equal": Golden(FIRST | {"refine": 2}, {"attributes": ILL_ALONE}),
+    "persons": Golden(FIRST, {"attributes": OF_PERSONS}, PERSONS),
+    "persons, not refined": Golden(
+        FIRST | {"refine": "off"}, {"attributes": OF_PERSONS}, PERSONS
+    ),
     "joint": Golden(FIRST, {"attributes": SEVERAL, "privacy": {"k": 5, "t": 0.4, "joint": JOINT}}),
     "distinct": _of_model(name="distinct-l-diversity", l=3, attributes=["pay"]),
     "entropy": _of_model(name="entropy-l-diversity", l=2, attributes=["stage"]),
@@ -247,6 +253,12 @@ def _write_input(source: str, folder: Path) -> Path:
     if source == CSV:
         pa_csv.write_csv(patients(N_RECORDS), folder / "in.csv")
         return folder / "in.csv"
+    if source == PERSONS:  # of four records each
+        table = patients(N_RECORDS)
+        numbers = pa.array(np.arange(N_RECORDS) * 7919 % (N_RECORDS // 4))
+        table = table.set_column(table.column_names.index("id"), "id", numbers)
+        pq.write_table(table, folder / "in.parquet", row_group_size=400)
+        return folder / "in.parquet"
     return write_patients(folder / "in", N_RECORDS, 3 if source == PIECES else 1)
 
 
