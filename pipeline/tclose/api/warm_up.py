@@ -30,8 +30,8 @@ DOCUMENT: dict[str, Any] = {
     "privacy": {"k": 5, "t": 0.2},
 }
 SEARCHED, MERGED = "method.refine=fast", "method.name=microaggregate-and-merge"
-# What is released, each in a process: what takes longest to compile comes first. Of one table, so
-# that nobody has several records: how persons are counted is compiled, and nothing searched.
+# What is released, each in a process: what takes longest to compile comes first. Everybody has one
+# record in the table, so to count persons compiles no search beside the first one's.
 CASES: dict[str, tuple[str, ...]] = {
     "the search": (SEARCHED,),
     "the clusters": ("method.refine=off", "attributes.patient_id=person"),

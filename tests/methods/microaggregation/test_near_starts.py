@@ -160,6 +160,18 @@ def test_near_clusters_are_of_k_records_and_of_one_block_where_it_is_small(
         assert clustered.labels.tolist() == expected.tolist()
 
 
+def count_clustered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many records near clusters are made of, each time, from now on."""
+    clustered: list[int] = []
+
+    def count_records(problem: ClusteringProblem, rows: Int64, most: int) -> Clustering:
+        clustered.append(rows.size)
+        return cluster_near(problem, rows, most)
+
+    monkeypatch.setattr(near_starts, "cluster_near", count_records)
+    return clustered
+
+
 @pytest.mark.parametrize(
     ("size", "sampled"), [(5, [15, 15]), (20, [15])], ids=["blocks", "a part of one block"]
 )
@@ -170,13 +182,7 @@ def test_a_few_blocks_tell_that_near_records_lose_too_much(
     monkeypatch.setattr(near_starts, "MOST_UNJUDGED", 30)
     monkeypatch.setattr(near_starts, "SAMPLED_RECORDS", 15)
     monkeypatch.setattr(near_starts, "SAMPLED_BLOCKS", 2)
-    clustered: list[int] = []
-
-    def count_records(problem: ClusteringProblem, rows: Int64, most: int) -> Clustering:
-        clustered.append(rows.size)
-        return cluster_near(problem, rows, most)
-
-    monkeypatch.setattr(near_starts, "cluster_near", count_records)
+    clustered = count_clustered(monkeypatch)
     ages = np.random.default_rng(3).permutation(np.arange(60)).tolist()
     problem = problem_of(ages, ["a"] * 60, ages, k=3, limit=limit, size=size)
     choose_start(problem, cut_plainly(problem))
@@ -192,13 +198,7 @@ def test_a_block_that_loses_far_more_than_its_part_decides(
     monkeypatch.setattr(near_starts, "SAMPLED_UNEVEN", uneven)
     monkeypatch.setattr(near_starts, "SAMPLED_RECORDS", 30)
     monkeypatch.setattr(near_starts, "MOST_UNJUDGED", 30)
-    clustered: list[int] = []
-
-    def count_records(problem: ClusteringProblem, rows: Int64, most: int) -> Clustering:
-        clustered.append(rows.size)
-        return cluster_near(problem, rows, most)
-
-    monkeypatch.setattr(near_starts, "cluster_near", count_records)
+    clustered = count_clustered(monkeypatch)
     ages = np.random.default_rng(3).permutation(np.arange(240)).tolist()
     pays = [(age * 7) % 13 for age in ages]
     problem = problem_of(ages, ["a"] * 240, pays, k=3, limit=Fraction(1, 16), size=10)

@@ -132,18 +132,16 @@ class _Search:
     ``refiner``: None where nothing is searched; ``mender``: where persons are counted.
     """
 
-    records: RegionRecords
-    plan: Plan
     merger: Merger
-    refiner: Refiner | None
-    mender: PersonMender | None
+    refiner: Refiner | None = None
+    mender: PersonMender | None = None
 
     def run(self, start: Clustering) -> RegionClusters:
         """The clusters that the search ends with, repaired."""
-        labels, levels, plan = start.labels, start.levels, self.plan
+        labels, levels, plan = start.labels, start.levels, self.merger.plan
         rounds: tuple[Round, ...] = ()
         if self.refiner is not None:
-            share, merge = self.records.share, self.merger.merge
+            share, merge = self.merger.records.share, self.merger.merge
             labels, rounds = self.refiner.refine(
                 labels, plan.search_budget, merge, share, start.block_starts
             )
@@ -162,18 +160,18 @@ def _make_search(
     records, plan, scaled, demand = merger.records, merger.plan, merger.scaled, merger.person_demand
     of_records = scaled, records.codes, distributions
     key, n_threads = (plan.seed, *records.name), records.n_threads
-    if demand is not None and not demand.is_of_records and is_each_alone(records, start):
+    if demand is not None and not demand.is_of_records and _is_each_alone(records, start):
         assert records.persons is not None
         refiner = make_person_refiner(*of_records, (records.persons, demand), key, n_threads)
-        return _Search(records, plan, merger, refiner, PersonMender(refiner, demand))
+        return _Search(merger, refiner, PersonMender(refiner, demand))
     if not plan.search_budget.n_rounds:
-        return _Search(records, plan, merger, None, None)
+        return _Search(merger)
     limits = tuple(float(t) for t in plan.max_emds)
     refiner = make_refiner(*of_records, limits, plan.k, key, n_threads)
-    return _Search(records, plan, merger, refiner, None)
+    return _Search(merger, refiner)
 
 
-def is_each_alone(records: RegionRecords, start: Clustering) -> bool:
+def _is_each_alone(records: RegionRecords, start: Clustering) -> bool:
     """Return whether records in a class of a start are hardly ever of one person.
 
     Few are exchanged then. Where records of a person are near each other, classes with several of

@@ -1,9 +1,10 @@
-"""Exchanges that bring classes within k and t over persons, where they were made without.
+"""Exchanges that bring classes within k and t over persons, as far as the search has not.
 
-Where each record of a class is of another person its distribution is the same over both, so a class
-that fails is rid of second records, and brought within t of both tables, by exchanges with near
-classes that have none. To unite classes instead would lose more, and may not end: more records of a
-person meet in a union, which may be farther from the table of persons than its parts.
+Where each record of a class is of another person its distribution is the same over records and over
+persons. So a class that fails is rid of second records, and brought within t of both tables, by
+exchanges with near classes that have none. Unions of classes would lose more, and may need most of
+a region: records of a person meet in them, so a union may be farther from the table of persons than
+its parts.
 """
 
 from dataclasses import dataclass
