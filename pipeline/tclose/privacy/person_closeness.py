@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import lcm
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,18 +32,21 @@ _PART = 4096  # values of which exact sums are held at a time
 class PersonDistribution:
     """A confidential attribute in the table, where each person weighs one.
 
-    ``entries`` int64 (3, e): positions of values in ``rows`` (the distribution over rows), how many
-    rows in the whole table the person of a row has, and how many rows there are of both; ascending.
-    ``cumulative`` float64 (m,), ``prefix`` (m + 1,): shares of the persons up to each value, and
-    sums of these; ``below`` float64 (nodes,): shares below nodes, where the attribute has a tree.
+    ``entries``, of ranges of values one after the other, int64 (3, e): positions of values in
+    ``rows`` (the distribution over rows), how many rows in the whole table the person of a row has,
+    and how many rows there are of both; ascending. ``cumulative`` float64 (m,), ``prefix`` (m + 1,):
+    shares of the persons up to each value, and sums of these; ``below`` float64 (nodes,): shares
+    below nodes, where the attribute has a tree. ``counts`` int64 (2, m + 1): the shares, after 0,
+    in small equal parts, rounded, and sums of these. All are read-only.
     """
 
     rows: Distribution
     n_persons: int
-    entries: Int64
+    entries: tuple[Int64, ...]
     cumulative: Float64
     prefix: Float64
     below: Float64
+    counts: Int64
 
     @property
     def error(self) -> float:
@@ -51,44 +55,57 @@ class PersonDistribution:
 
     def weigh(self, unit: int, first: int, last: int) -> list[int]:
         """Weights of the values from ``first`` to before ``last``, in parts 1 / ``unit``."""
-        start, stop = np.searchsorted(self.entries[0], [first, last])
         weights = [0] * (last - first)
-        columns = (column[start:stop].tolist() for column in self.entries)
-        for value, n_rows, count in zip(*columns, strict=True):
-            weights[value - first] += count * (unit // n_rows)
+        for entries in self.entries:
+            start, stop = np.searchsorted(entries[0], [first, last])
+            columns = (column[start:stop].tolist() for column in entries)
+            for value, n_rows, count in zip(*columns, strict=True):
+                weights[value - first] += count * (unit // n_rows)
         return weights
 
     @property
     def unit(self) -> int:
         """The common denominator of a row's weights."""
-        return lcm(*np.unique(self.entries[1]).tolist())
+        return lcm(*(n for entries in self.entries for n in np.unique(entries[1]).tolist()))
 
     def as_counts(self) -> Distribution:
-        """The shares in small equal parts, rounded: for a search, which a verdict follows."""
-        n_parts = min(PARTS, LARGEST_SUM // self.cumulative.size)
-        cumulative = np.rint(self.cumulative * n_parts).astype(np.int64)
-        prefix = np.concatenate([np.zeros(1, np.int64), np.cumsum(cumulative)])
-        for array in (cumulative, prefix):  # as those of `rows`: kernels take them as another type
-            array.flags.writeable = False
+        """The shares as ``counts`` has them: for a search, which a verdict follows."""
+        cumulative, prefix = self.counts[0, 1:], self.counts[1]
         metric = self.rows.metric
         if metric is not None:
-            metric = replace(metric, below=np.rint(self.below * n_parts).astype(np.int64))
+            below = np.rint(self.below * cumulative[-1]).astype(np.int64)
+            metric = replace(metric, below=below)
         return Distribution(self.rows.values, cumulative, prefix, metric)
 
 
-def weigh_persons(rows: Distribution, n_persons: int, entries: Int64) -> PersonDistribution:
+def weigh_persons(
+    rows: Distribution, n_persons: int, entries: tuple[Int64, ...]
+) -> PersonDistribution:
     """The distribution over persons from its entries, which are as there."""
     n_values = rows.values.size
-    weights = np.bincount(entries[0], entries[2] / entries[1], minlength=n_values) / n_persons
+    weights = np.zeros(n_values)
+    for values, n_rows, counts in entries:
+        weights += np.bincount(values, counts / n_rows, minlength=n_values)
+    weights /= n_persons
     cumulative = np.cumsum(weights)
     cumulative[-1:] = 1.0
-    prefix = np.concatenate([np.zeros(1), np.cumsum(cumulative)])
+    prefix = _sum_up(cumulative)
     below = np.zeros(0)
     if rows.metric is not None:
         below = np.zeros(rows.metric.below.size)
         for column in rows.metric.paths.T:
             np.add.at(below, column[column >= 0], weights[column >= 0])
-    return PersonDistribution(rows, n_persons, entries, cumulative, prefix, below)
+    n_parts = min(PARTS, LARGEST_SUM // n_values)
+    rounded = np.rint(cumulative * n_parts).astype(np.int64)
+    counts = np.vstack([np.concatenate([np.zeros(1, np.int64), rounded]), _sum_up(rounded)])
+    for array in (cumulative, prefix, counts):  # as files are: kernels take them as another type
+        array.flags.writeable = False
+    return PersonDistribution(rows, n_persons, entries, cumulative, prefix, below, counts)
+
+
+def _sum_up(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Sums of the first numbers, from none on: (m + 1,)."""
+    return np.concatenate([np.zeros(1, numbers.dtype), np.cumsum(numbers)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,12 +128,6 @@ class PersonDemand:
     k: int
     limits: tuple[Fraction, ...] = ()
     tables: tuple[PersonDistribution, ...] = field(default=())
-
-    @property
-    def is_of_records(self) -> bool:
-        """Whether everybody in the table has one record, so that records are held to the same."""
-        most = [table.entries[1].max(initial=1) for table in self.tables]
-        return bool(most) and max(most) == 1
 
     def measure(self, starts: Int64, persons: Int64, codes: Int64) -> PersonMeasures:
         """Measure classes.

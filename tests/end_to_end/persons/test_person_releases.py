@@ -161,7 +161,7 @@ class TestTraces:
     def test_ranges_change_nothing(
         self, made: Released, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(person_traces, "TRACED_PERSONS", 77)
+        monkeypatch.setattr(person_traces, "TRACED_ROWS", 150)
         again = release(visit_policy(source, tmp_path))
         assert again.internal["person_traces"] == made.internal["person_traces"]
 

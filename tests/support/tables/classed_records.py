@@ -142,6 +142,7 @@ class ClassedRecords:
             np.array([limit for _, _, limit in ordered] or [1.0]),
             stack_trees([held[a] for a in self.nominal_ones], self.n_records),
             np.empty(0, dtype=np.int64),
+            len(record_terms),
         )
 
     def gather(self, classes: list[int] | None = None) -> tuple[Block, Int64]:

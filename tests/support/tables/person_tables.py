@@ -68,7 +68,7 @@ def weigh_table(persons: Int64, codes: Int64, metric: str) -> PersonDistribution
     )
     _, index, n_rows = np.unique(persons, return_inverse=True, return_counts=True)
     [entries] = count_person_values(codes[np.newaxis], n_rows[index])
-    return weigh_persons(rows, n_rows.size, entries)
+    return weigh_persons(rows, n_rows.size, (entries,))
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,7 +63,7 @@ def ordered_emd(codes, cumulative, prefix):
 
 @kernel
 def _emd(codes, size, cumulative, prefix, crossings):
-    """Distance of the first ``size`` of some records; ``crossings``: as in `_share_searches`."""
+    """Distance of the first ``size`` of some records; ``crossings``: as in `share_searches`."""
     n_values = cumulative.size
     if size == 0:
         return np.nan
@@ -90,7 +90,7 @@ def _emd(codes, size, cumulative, prefix, crossings):
 
 
 @kernel
-def _share_searches(shared, size, cumulative):
+def share_searches(shared, size, cumulative):
     """Return where the table reaches each height b/size: int64 (size + 1,); none if it is large.
 
     ``shared`` int64 (MAX_SHARED + 1, MAX_SHARED + 1), -1 where nothing is known, is added to.
@@ -126,7 +126,7 @@ def class_emds(codes, class_starts, cumulative, prefix):
         first, size = class_starts[i], class_starts[i + 1] - class_starts[i]
         if 0 < size <= MAX_SHARED:
             _sort_into(room, codes, first, size)
-            crossings = _share_searches(shared, size, cumulative)
+            crossings = share_searches(shared, size, cumulative)
             emds[i] = _emd(room, size, cumulative, prefix, crossings)
         else:
             members = np.sort(codes[first : first + size])

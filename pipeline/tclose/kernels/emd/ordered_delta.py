@@ -94,7 +94,7 @@ def fill_rank_terms(block, c):
         of_class = rank_terms[a, c]
         of_class[:, 0] = 0.0
         for j in range(size):
-            i = members[a, c, j]
+            i = members[a % members.shape[0], c, j]
             up, down, at_less, less_down = 0.0, 0.0, 0.0, 0.0
             if j + 1 < size:
                 up = rank_work(record_terms, a, i, sums, row, j + 1, size)

@@ -8,7 +8,8 @@ are told apart by numbers, of which nothing but their being equal is used.
 import numpy as np
 
 from tclose.kernels.compiler import kernel
-from tclose.kernels.emd.ordered import find_crossing, span_work
+from tclose.kernels.emd.ordered import MAX_SHARED, find_crossing, share_searches, span_work
+from tclose.kernels.sequences import stable_order
 
 # Rows of a class up to which each is compared with each other; above, they are sorted.
 MAX_COMPARED = 32
@@ -61,7 +62,7 @@ def _count_compared(persons, start, stop, rows):
 
 @kernel
 def _count_sorted(persons, start, stop, rows):
-    order = np.argsort(persons[start:stop])
+    order = stable_order(persons[start:stop])
     n_persons, first = 0, 0
     while first < order.size:
         last = first
@@ -77,8 +78,8 @@ def _count_sorted(persons, start, stop, rows):
 @kernel
 def _sort_class(codes, shares):
     """Rows of a class in ascending order of code and share, so that sums round alike."""
-    by_share = np.argsort(shares, kind="mergesort")
-    order = by_share[np.argsort(codes[by_share], kind="mergesort")]
+    by_share = stable_order(shares)
+    order = by_share[stable_order(codes[by_share])]
     return codes[order], shares[order]
 
 
@@ -100,16 +101,41 @@ def person_emds(codes, shares, class_starts, cumulative, prefix):
     """
     n_values = cumulative.size
     emds = np.empty(class_starts.size - 1)
+    shared = np.full((MAX_SHARED + 1, MAX_SHARED + 1), -1, dtype=np.int64)
+    room, room_of_shares = np.empty(MAX_SHARED, dtype=np.int64), np.empty(MAX_SHARED)
     for i in range(emds.size):
         start, stop = class_starts[i], class_starts[i + 1]
-        if start == stop:
+        size = stop - start
+        if size == 0:
             emds[i] = np.nan
         elif n_values == 1:
             emds[i] = 0.0
         else:
-            members, weights = _sort_class(codes[start:stop], shares[start:stop])
-            emds[i] = sum_spans(members, weights, cumulative, prefix) / (n_values - 1)
+            members, weights, crossings = room[:size], room_of_shares[:size], shared[0, :0]
+            if size > MAX_SHARED:
+                members, weights = _sort_class(codes[start:stop], shares[start:stop])
+            elif _sort_into(room, room_of_shares, codes, shares, start, size):
+                crossings = share_searches(shared, size, cumulative)
+            work = _sum_spans(members, weights, cumulative, prefix, crossings)
+            emds[i] = work / (n_values - 1)
     return emds
+
+
+@kernel(borrows=True)
+def _sort_into(room, room_of_shares, codes, shares, start, size):
+    """Write rows in the order of `_sort_class`; return whether all have the same share."""
+    is_even = True
+    for i in range(size):
+        code, share = codes[start + i], shares[start + i]
+        is_even = is_even and share == shares[start]
+        j = i
+        while j > 0 and (
+            room[j - 1] > code or (room[j - 1] == code and room_of_shares[j - 1] > share)
+        ):
+            room[j], room_of_shares[j] = room[j - 1], room_of_shares[j - 1]
+            j -= 1
+        room[j], room_of_shares[j] = code, share
+    return is_even
 
 
 @kernel
@@ -118,11 +144,20 @@ def sum_spans(codes, shares, cumulative, prefix):
 
     ``codes`` int64 (s,), ascending, ``shares`` float64 (s,): of the class's rows, adding up to 1.
     """
+    return _sum_spans(codes, shares, cumulative, prefix, codes[:0])
+
+
+@kernel
+def _sum_spans(codes, shares, cumulative, prefix, crossings):
+    """The same; ``crossings``: near where the table has the share of the first rows, or none."""
     work, level = 0.0, 0.0
     begin, below = 0, 0
     while below <= codes.size:
         end = codes[below] if below < codes.size else cumulative.size
-        crossing = find_crossing(cumulative, begin, end, level)
+        if crossings.size:
+            crossing = _find_near(cumulative, begin, end, level, crossings[below])
+        else:
+            crossing = find_crossing(cumulative, begin, end, level)
         work += span_work(prefix, begin, end, level, crossing)
         if below == codes.size:
             break
@@ -133,6 +168,17 @@ def sum_spans(codes, shares, cumulative, prefix):
         if below == codes.size:
             level = 1.0
     return max(work, 0.0)
+
+
+@kernel(inline="always")
+def _find_near(cumulative, start, stop, level, crossing):
+    """What `find_crossing` returns, from where it nearly is: shares are rounded."""
+    crossing = min(max(crossing, start), stop)
+    while crossing < stop and cumulative[crossing] < level:
+        crossing += 1
+    while crossing > start and not cumulative[crossing - 1] < level:
+        crossing -= 1
+    return crossing
 
 
 @kernel

@@ -15,7 +15,7 @@ from tclose.kernels.emd.ordered_delta import distance_after_swap
 from tclose.kernels.emd.tree_delta import tree_after_swap
 from tclose.kernels.refinement.block import (
     add_record,
-    count_seconds,
+    count_seconds_after,
     remove_record,
     update_class,
 )
@@ -316,21 +316,22 @@ def _may_take(block, c, x, y):
     members, record_terms, size = block.members, block.record_terms, block.sizes[c]
     if block.excess[c] != 0.0:
         return False
-    for a in range(block.limits.size):
-        at = 0
-        while at < size and record_terms[a, members[a, c, at], 0] <= record_terms[a, y, 0]:
+    for o in range(members.shape[0]):
+        at, rank = 0, block.ranks[o, x]
+        while at < size and record_terms[o, members[o, c, at], 0] <= record_terms[o, y, 0]:
             at += 1
-        distance = distance_after_swap(
-            block.rank_terms, record_terms, block.sums, a, c, size, block.ranks[a, x], y, at
-        )
-        if not distance <= block.limits[a]:
-            return False
+        for a in range(o, block.limits.size, members.shape[0]):
+            distance = distance_after_swap(
+                block.rank_terms, record_terms, block.sums, a, c, size, rank, y, at
+            )
+            if not distance <= block.limits[a]:
+                return False
     for u in range(block.trees.limits.size):
         distance = tree_after_swap(block.trees, block.below, block.tree_sums, u, c, size, x, y)
         if not distance <= block.trees.limits[u]:
             return False
     if block.counts_persons:
-        return count_seconds(block, c, np.int64(x), np.int64(y)) == 0.0
+        return count_seconds_after(block, c, np.int64(x), np.int64(y)) == 0.0
     return True
 
 

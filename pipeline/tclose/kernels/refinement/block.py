@@ -15,14 +15,15 @@ from tclose.kernels.sequences import stable_order
 #   values float64 (n, d), levels int32 (n, q)   quasi-identifiers, those of a record adjacent
 #   weights float64 (q,)        squared distance of two different levels, see `algorithm3`
 #   record_terms float64 (p, n, 3), sums float64 (p, .), limits float64 (p,)   see `ordered_delta`
-#   members int32 (p, c, cap)   records of each class, ascending in each confidential attribute
-#   ranks int32 (p, n)          rank of each record among its class's members
+#   members int32 (o, c, cap)   records of each class, ascending in each of the first o confidential
+#       attributes; those after them have the same values as these, in order, in another table
+#   ranks int32 (o, n)          rank of each record among its class's members
 #   rank_terms float64 (p, c, 7, cap + 1)   see `ordered_delta.fill_rank_terms`
 #   sizes int64 (c,), totals float64 (c, d)   records of each class, sums of their values
 #   counts int32 (c, q, L), squares int64 (c, q)   records of each level, sum of the counts' squares
 #   persons int64 (n,), counts_persons   whose each record is, and whether that counts; else of none
-#   excess float64 (c,)         distance above the limits, all attributes together, and records
-#       after the first of each person, where persons count
+#   seconds float64 (c,)        records after the first of each person, where persons count
+#   excess float64 (c,)         distance above the limits, all attributes together, and seconds
 #   alike bool (c,)             whether all records of a class have the same quasi-identifiers
 #   trees   the attributes whose values are leaves of a tree, see `tree_delta`
 #   below int32 (c, nodes), tree_sums float64 (c, u, 3)   records below each node that one of the
@@ -31,7 +32,7 @@ from tclose.kernels.sequences import stable_order
 Block = namedtuple(
     "Block",
     "values levels weights record_terms sums limits members ranks rank_terms sizes totals counts "
-    "squares persons counts_persons excess alike trees below tree_sums lanes",
+    "squares persons counts_persons seconds excess alike trees below tree_sums lanes",
 )
 
 # Room in a class for records that join it.
@@ -45,7 +46,7 @@ def gather_block(records, by_class, classes):
     Parameters
     ----------
     records : values float64 (n, d), levels int32 (n, q), weights, record_terms float64 (p, n, 3),
-        sums, limits, trees, persons: as in `Block`, of all records
+        sums, limits, trees, persons: as in `Block`, of all records; and o, as there
     by_class : all records class by class, and where each class begins
     classes : int64 (c,)
 
@@ -53,7 +54,7 @@ def gather_block(records, by_class, classes):
     -------
     block, and which records it has: int64 (n,)
     """
-    values, levels, weights, record_terms, sums, limits, trees, persons = records
+    values, levels, weights, record_terms, sums, limits, trees, persons, n_orders = records
     order, starts = by_class
     sizes = starts[classes + 1] - starts[classes]
     rows = np.empty(sizes.sum(), dtype=np.int64)
@@ -81,8 +82,8 @@ def gather_block(records, by_class, classes):
     cap = sizes.max() + SPARE
     block = Block(
         own_values, np.ascontiguousarray(local.T), weights, own_terms, sums, limits,
-        np.zeros((record_terms.shape[0], sizes.size, cap), dtype=np.int32),
-        np.zeros((record_terms.shape[0], rows.size), dtype=np.int32),
+        np.zeros((n_orders, sizes.size, cap), dtype=np.int32),
+        np.zeros((n_orders, rows.size), dtype=np.int32),
         np.zeros((record_terms.shape[0], sizes.size, N_RANK_TERMS, cap + 1)),
         sizes,
         np.zeros((sizes.size, values.shape[1])),
@@ -91,11 +92,12 @@ def gather_block(records, by_class, classes):
         own_persons,
         counts_persons,
         np.zeros(sizes.size),
+        np.zeros(sizes.size),
         np.zeros(sizes.size, dtype=np.bool_),
         own_trees,
         np.zeros((sizes.size, own_trees.weights.size), dtype=np.int32),
         np.zeros((sizes.size, trees.limits.size, 3)),
-        make_lanes(own_values, weights, record_terms.shape[0], sizes.size, cap),
+        make_lanes(own_values, weights, n_orders, sizes.size, cap),
     )  # fmt: skip
     _fill_classes(block)
     return block, rows
@@ -106,7 +108,7 @@ def _fill_classes(block):
     first = 0
     for c in range(block.sizes.size):
         size = block.sizes[c]
-        for a in range(block.record_terms.shape[0]):
+        for a in range(block.members.shape[0]):
             values = block.record_terms[a, first : first + size, 0].copy()  # the usual type
             by_value = stable_order(values)
             for m in range(size):
@@ -219,33 +221,46 @@ def update_class(block, c):
     for u in range(block.trees.limits.size):
         excess += max(0.0, block.tree_sums[c, u, 0] - block.trees.limits[u])
     if block.counts_persons:
-        excess += count_seconds(block, c, np.int64(-1), np.int64(-1))
+        block.seconds[c] = _count_seconds(block, c)
+        excess += block.seconds[c]
     block.excess[c] = excess
     block.alike[c] = _is_alike(block, c)
     fill_lanes(block.lanes, block, c)
 
 
 @kernel(borrows=True)
-def count_seconds(block, c, x, y):
-    """Count the records of class c after the first of each person, once x has left and y joined.
-
-    -1: none leaves, or none joins.
-    """
+def _count_seconds(block, c):
+    """Count the records of class c after the first of each person."""
     persons, members = block.persons, block.members
-    n_seconds = 0
+    n_seconds = 0.0
     for m in range(block.sizes[c]):
-        i = members[0, c, m]
-        if i == x:
-            continue
-        if y >= 0 and persons[i] == persons[y]:
-            n_seconds += 1
-            continue
         for o in range(m):
-            other = members[0, c, o]
-            if other != x and persons[other] == persons[i]:
-                n_seconds += 1
+            if persons[members[0, c, o]] == persons[members[0, c, m]]:
+                n_seconds += 1.0
                 break
-    return float(n_seconds)
+    return n_seconds
+
+
+@kernel(borrows=True)
+def count_seconds_after(block, c, x, y):
+    """Count the same once record x has left class c and record y has joined it; -1: none does."""
+    n_seconds = block.seconds[c]
+    if x >= 0:
+        n_seconds -= _has_person_besides(block, c, x, x)
+    if y >= 0:
+        n_seconds += _has_person_besides(block, c, y, x)
+    return n_seconds
+
+
+@kernel(borrows=True)
+def _has_person_besides(block, c, i, x):
+    """Return whether class c has a record of the person of record i, x aside."""
+    persons, members = block.persons, block.members
+    for m in range(block.sizes[c]):
+        other = members[0, c, m]
+        if persons[other] == persons[i] and other != x:
+            return True
+    return False
 
 
 @kernel(borrows=True)

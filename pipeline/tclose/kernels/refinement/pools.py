@@ -45,24 +45,25 @@ PooledGroup = namedtuple("PooledGroup", "nearest lists sizes pooled tally")
 def is_part_close(records, pool, n_records, p):
     """Return whether a part is within every limit, and has no person twice where persons count."""
     record_terms, sums, limits, trees = records[3], records[4], records[5], records[6]
-    size = pool.sizes[p]
+    size, n_orders = pool.sizes[p], records[8]
     members = np.empty(size, dtype=np.int64)
-    for a in range(limits.size):
+    for o in range(n_orders):
         filled = 0
         for i in range(n_records):
             if pool.part[i] == p:
                 row, at = pool.rows[i], filled
-                while at > 0 and record_terms[a, members[at - 1], 0] > record_terms[a, row, 0]:
+                while at > 0 and record_terms[o, members[at - 1], 0] > record_terms[o, row, 0]:
                     members[at] = members[at - 1]
                     at -= 1
                 members[at] = row
                 filled += 1
-        distance = 0.0
-        for j in range(size):
-            i = members[j]
-            distance += rank_work(record_terms, a, i, sums, size * (size + 1) // 2, j, size)
-        if not distance <= limits[a]:
-            return False
+        for a in range(o, limits.size, n_orders):
+            distance = 0.0
+            for j in range(size):
+                i = members[j]
+                distance += rank_work(record_terms, a, i, sums, size * (size + 1) // 2, j, size)
+            if not distance <= limits[a]:
+                return False
     for u in range(trees.limits.size):
         if not _measure_tree(trees, u, members) <= trees.limits[u]:
             return False

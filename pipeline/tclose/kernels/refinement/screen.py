@@ -35,8 +35,8 @@ ERROR_OF_MEAN = 1e-9
 #   means float32 (c, d)    of the classes
 #   leaving, joining float32 (c,)   the class's parts of the constant of a move from it and to it
 #   reach float32 (c,)      largest norm of a record, not squared
-#   positions float64 (c, p, lanes)   of each record's confidential values, as `record_terms` has
-#       them; mean_positions float64 (c, p): of the classes
+#   positions float64 (c, o, lanes)   of each record's confidential values, as `record_terms` has
+#       them, in the orders of `Block`; mean_positions float64 (c, o): of the classes
 #   centre float64 (d,)     mean of the block
 #   weights float32 (q,)    of levels
 Lanes = namedtuple(
@@ -49,17 +49,17 @@ Lanes = namedtuple(
 #   parts, moves float32 (2, lanes)   P of each record; what moving it to the other class saves
 #   gains float32 (lanes, lanes)      of exchanging each record of the first class for each of the
 #                                     second
-#   insertion_ranks int32 (2, p, lanes)   records of the other class that precede each record
-#   bounds float64 (p, 2)   the least and the most that t may allow: see `bound_shifts` and
+#   insertion_ranks int32 (2, o, lanes)   records of the other class that precede each record
+#   bounds float64 (o, 2)   the least and the most that t may allow: see `bound_shifts` and
 #                           `bound_positions`
 Screen = namedtuple("Screen", "parts moves gains insertion_ranks bounds")
 
 
 @kernel
-def make_lanes(values, weights, n_ordered, n_classes, cap):
+def make_lanes(values, weights, n_orders, n_classes, cap):
     """Allocate the `Lanes` of a block's classes of up to ``cap`` records.
 
-    ``values``: float64 (n, d), those of the block; ``weights``: float64 (q,); ``n_ordered``: p
+    ``values``: float64 (n, d), those of the block; ``weights``: float64 (q,); ``n_orders``: o
     """
     n_lanes = fill_up(cap)
     n_numeric, n_nominal = values.shape[1], weights.size
@@ -76,8 +76,8 @@ def make_lanes(values, weights, n_ordered, n_classes, cap):
         np.zeros(n_classes, np.float32),
         np.zeros(n_classes, np.float32),
         np.zeros(n_classes, np.float32),
-        np.zeros((n_classes, n_ordered, n_lanes)),
-        np.zeros((n_classes, n_ordered)),
+        np.zeros((n_classes, n_orders, n_lanes)),
+        np.zeros((n_classes, n_orders)),
         centre,
         weights.astype(np.float32),
     )
@@ -127,13 +127,13 @@ def fill_lanes(lanes, block, c):
 @kernel
 def make_screen(block):
     """Allocate the `Screen` of any two classes of a block."""
-    n_lanes = block.lanes.norms.shape[1]
+    n_lanes, n_orders = block.lanes.norms.shape[1], block.members.shape[0]
     return Screen(
         np.zeros((2, n_lanes), np.float32),
         np.zeros((2, n_lanes), np.float32),
         np.zeros((n_lanes, n_lanes), np.float32),
-        np.zeros((2, block.limits.size, n_lanes), np.int32),
-        np.zeros((block.limits.size, 2)),
+        np.zeros((2, n_orders, n_lanes), np.int32),
+        np.zeros((n_orders, 2)),
     )
 
 
@@ -247,31 +247,36 @@ def bound_shifts(block, a, b, shifts):
 
     A class's mean position is no farther from the table's than the class's distance: an exchange
     that moves either class's mean by more brings it above a limit, whatever the other records are.
-    The least and the most, of each confidential attribute.
+    The least and the most, of each order, by all tables of it.
     """
     means, limits = block.lanes.mean_positions, block.limits
     size_a, size_b = block.sizes[a], block.sizes[b]
-    for i in range(limits.size):
-        limit, of_table = limits[i] + ERROR_OF_MEAN, block.sums[i, MEAN_OF_TABLE]
-        of_a, of_b = means[a, i] - of_table, means[b, i] - of_table
-        shifts[i, 0] = max((-limit - of_a) * size_a, (of_b - limit) * size_b)
-        shifts[i, 1] = min((limit - of_a) * size_a, (of_b + limit) * size_b)
+    for o in range(shifts.shape[0]):
+        shifts[o, 0], shifts[o, 1] = -np.inf, np.inf
+        for i in range(o, limits.size, shifts.shape[0]):
+            limit, of_table = limits[i] + ERROR_OF_MEAN, block.sums[i, MEAN_OF_TABLE]
+            of_a, of_b = means[a, o] - of_table, means[b, o] - of_table
+            least = max((-limit - of_a) * size_a, (of_b - limit) * size_b)
+            most = min((limit - of_a) * size_a, (of_b + limit) * size_b)
+            shifts[o, 0], shifts[o, 1] = max(shifts[o, 0], least), min(shifts[o, 1], most)
 
 
 @kernel(inline="always", borrows=True)
 def bound_positions(block, a, b, positions):
     """Fill ``positions`` with those that a record may have that moves from class a to class b.
 
-    As in `bound_shifts`, the least and the most, of each confidential attribute.
+    As in `bound_shifts`, the least and the most, of each order, by all tables of it.
     """
     means, limits = block.lanes.mean_positions, block.limits
     size_a, size_b = block.sizes[a], block.sizes[b]
-    for i in range(limits.size):
-        limit, of_table = limits[i] + ERROR_OF_MEAN, block.sums[i, MEAN_OF_TABLE]
-        of_a, of_b = means[a, i] * size_a, means[b, i] * size_b
-        least, most = of_table - limit, of_table + limit
-        positions[i, 0] = max(of_a - most * (size_a - 1), least * (size_b + 1) - of_b)
-        positions[i, 1] = min(of_a - least * (size_a - 1), most * (size_b + 1) - of_b)
+    for o in range(positions.shape[0]):
+        of_a, of_b = means[a, o] * size_a, means[b, o] * size_b
+        least, most = -np.inf, np.inf
+        for i in range(o, limits.size, positions.shape[0]):
+            limit, of_table = limits[i] + ERROR_OF_MEAN, block.sums[i, MEAN_OF_TABLE]
+            least, most = max(least, of_table - limit), min(most, of_table + limit)
+        positions[o, 0] = max(of_a - most * (size_a - 1), least * (size_b + 1) - of_b)
+        positions[o, 1] = min(of_a - least * (size_a - 1), most * (size_b + 1) - of_b)
 
 
 @kernel(inline="always", borrows=True)

@@ -20,7 +20,7 @@ from tclose.kernels.emd.ordered_delta import (
     distance_after_swap,
 )
 from tclose.kernels.emd.tree_delta import tree_after_move, tree_after_swap
-from tclose.kernels.refinement.block import count_seconds, exchange
+from tclose.kernels.refinement.block import count_seconds_after, exchange
 from tclose.kernels.refinement.partners import is_tried
 from tclose.kernels.refinement.screen import (
     bound_positions,
@@ -123,15 +123,16 @@ def _excess_after_swap(block, a, b, m, n, insertion_ranks, before):
     limits, ranks, trees = block.limits, block.ranks, block.trees
     x, y = block.members[0, a, m], block.members[0, b, n]
     size_a, size_b = block.sizes[a], block.sizes[b]
-    after = 0.0
+    after, n_orders = 0.0, ranks.shape[0]
     for i in range(limits.size):
-        at = insertion_ranks[1, i, n]
-        emd = distance_after_swap(rank_terms, record_terms, sums, i, a, size_a, ranks[i, x], y, at)
+        o = i if i < n_orders else i - n_orders
+        at = insertion_ranks[1, o, n]
+        emd = distance_after_swap(rank_terms, record_terms, sums, i, a, size_a, ranks[o, x], y, at)
         after += max(0.0, emd - limits[i])
         if not after <= before:
             return after
-        at = insertion_ranks[0, i, m]
-        emd = distance_after_swap(rank_terms, record_terms, sums, i, b, size_b, ranks[i, y], x, at)
+        at = insertion_ranks[0, o, m]
+        emd = distance_after_swap(rank_terms, record_terms, sums, i, b, size_b, ranks[o, y], x, at)
         after += max(0.0, emd - limits[i])
     for u in range(trees.limits.size):
         if not after <= before:
@@ -141,7 +142,7 @@ def _excess_after_swap(block, a, b, m, n, insertion_ranks, before):
         after += max(0.0, of_a - trees.limits[u]) + max(0.0, of_b - trees.limits[u])
     if block.counts_persons and after <= before:
         x, y = np.int64(x), np.int64(y)
-        after += count_seconds(block, a, x, y) + count_seconds(block, b, y, x)
+        after += count_seconds_after(block, a, x, y) + count_seconds_after(block, b, y, x)
     return after
 
 
@@ -205,15 +206,16 @@ def _gain_of_move(block, a, b, x):
 def _excess_after_move(block, a, b, x, at, before):
     """Excess of classes a and b once record x has moved to b, or more than ``before``.
 
-    ``at``: int32 (p,): records of b that precede x.
+    ``at``: int32 (o,): records of b that precede x.
     """
     rank_terms, record_terms, sums = block.rank_terms, block.record_terms, block.sums
     limits, ranks, trees = block.limits, block.ranks, block.trees
     size_a, size_b = block.sizes[a], block.sizes[b]
-    after = 0.0
+    after, n_orders = 0.0, ranks.shape[0]
     for i in range(limits.size):
-        left = distance_after_leaving(rank_terms, i, a, size_a, ranks[i, x])
-        joined = distance_after_joining(rank_terms, record_terms, sums, i, b, size_b, x, at[i])
+        o = i if i < n_orders else i - n_orders
+        left = distance_after_leaving(rank_terms, i, a, size_a, ranks[o, x])
+        joined = distance_after_joining(rank_terms, record_terms, sums, i, b, size_b, x, at[o])
         after += max(0.0, left - limits[i]) + max(0.0, joined - limits[i])
         if not after <= before:
             return after
@@ -225,7 +227,7 @@ def _excess_after_move(block, a, b, x, at, before):
         after += max(0.0, left - trees.limits[u]) + max(0.0, joined - trees.limits[u])
     if block.counts_persons and after <= before:
         x, none = np.int64(x), np.int64(-1)
-        after += count_seconds(block, a, x, none) + count_seconds(block, b, none, x)
+        after += count_seconds_after(block, a, x, none) + count_seconds_after(block, b, none, x)
     return after
 
 

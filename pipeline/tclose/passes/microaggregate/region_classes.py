@@ -160,7 +160,8 @@ def _make_search(
     records, plan, scaled, demand = merger.records, merger.plan, merger.scaled, merger.person_demand
     of_records = scaled, records.codes, distributions
     key, n_threads = (plan.seed, *records.name), records.n_threads
-    if demand is not None and not demand.is_of_records and _is_each_alone(records, start):
+    has_several = plan.persons is not None and plan.persons.n_several > 0
+    if demand is not None and has_several and _is_each_alone(records, start):
         assert records.persons is not None
         refiner = make_person_refiner(*of_records, (records.persons, demand), key, n_threads)
         return _Search(merger, refiner, PersonMender(refiner, demand))

@@ -37,6 +37,7 @@ from tclose.passes.plan.plan_files import (
 )
 from tclose.passes.series.link_persons import SERIES, SeriesLink
 from tclose.passes.series.series_units import EARLIER, UNITS
+from tclose.privacy.person_closeness import PersonDemand
 from tclose.runtime.artifacts.artifacts import Artifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
@@ -75,14 +76,16 @@ def microaggregate_task(
     """Make the classes of a region; they leave in the order of their keys."""
     plan = workspace.load_shared(PLAN)
     gathered = gather_region(workspace, plan, item)
-    clusters = _cluster(workspace, plan, gathered)
     demand = load_person_demand(workspace)
+    clusters = _cluster(workspace, plan, gathered, demand)
     classes = release_region(clusters, gathered.records, plan, item.wanted, demand)
     return _write_classes(plan, item.region, gathered, classes, pending)
 
 
-def _cluster(workspace: Workspace, plan: Plan, gathered: GatheredRegion) -> RegionClusters:
-    demand, series = load_person_demand(workspace), workspace.load_shared(SERIES)
+def _cluster(
+    workspace: Workspace, plan: Plan, gathered: GatheredRegion, demand: PersonDemand | None
+) -> RegionClusters:
+    series = workspace.load_shared(SERIES)
     if not series:
         cluster = cluster_persons if plan.keeps_persons else cluster_region
         return cluster(gathered.records, plan, gathered.distributions, demand)

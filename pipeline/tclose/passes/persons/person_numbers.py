@@ -17,7 +17,7 @@ from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Works
 from tclose.runtime.pipeline import PassContext
 from tclose.runtime.tasks import Task
 
-MERGED_PERSONS = 4_000_000  # by a task, about
+MERGED_PERSONS = 1_000_000  # by a task, about
 NUMBERED = FileArtifact("number/persons", ArrayFile)  # as `PERSON_HASHES`, of all partitions
 
 

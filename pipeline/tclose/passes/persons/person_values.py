@@ -16,17 +16,42 @@ from tclose.passes.persons.person_digest import WORD, digest_persons
 from tclose.passes.persons.person_keys import merge_key_counts
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
-from tclose.privacy.person_closeness import PersonDemand, weigh_persons
-from tclose.runtime.artifacts.arrays import ArrayFile
+from tclose.privacy.person_closeness import PersonDemand, PersonDistribution, weigh_persons
+from tclose.runtime.artifacts.arrays import ArrayFile, WorkingFile
 from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
 from tclose.runtime.pipeline import PassContext
 from tclose.runtime.tasks import Task
 
-MERGED_VALUES = 4_000_000  # by a task
+MERGED_VALUES = 500_000  # by a task
 # By attribute, int64 (3, e): values' positions, records of a person, records of both; ascending.
 PERSON_VALUES = FileArtifact("encode/person-values", ArrayFile)  # of a partition
 MERGED_PERSON_VALUES = FileArtifact("weigh/person-values", ArrayFile)  # of a range of values
 PERSON_DIGEST = FileArtifact("encode/person-digest", ArrayFile)  # of a partition: uint64 (1,)
+
+
+@dataclass(frozen=True)
+class PersonTableFile(WorkingFile):
+    """The arrays of a `PersonDistribution`, each in a file beside the path; not its entries."""
+
+    @property
+    def _parts(self) -> list[ArrayFile]:
+        names = "cumulative", "prefix", "below", "counts"
+        return [ArrayFile(self.path.with_name(f"{self.path.name}.{name}.npy")) for name in names]
+
+    def write(self, table: PersonDistribution) -> None:
+        """Write the arrays."""
+        arrays = table.cumulative, table.prefix, table.below, table.counts
+        for file, array in zip(self._parts, arrays, strict=True):
+            file.write(array)
+
+    def read(
+        self, rows: Distribution, n_persons: int, entries: tuple[Int64, ...]
+    ) -> PersonDistribution:
+        """Map the arrays of a table that has the other fields."""
+        return PersonDistribution(rows, n_persons, entries, *(part.read() for part in self._parts))
+
+
+PERSON_TABLES = FileArtifact("weigh/person-tables", PersonTableFile)  # by attribute
 
 
 def count_person_values(codes: Int64, n_records: Int64) -> list[Int64]:
@@ -68,9 +93,13 @@ WEIGH_TASK = Task("weigh", "weighing persons", weigh_task, (MERGED_PERSON_VALUES
 
 
 def merge_person_values(context: PassContext, plan: Plan, n_partitions: int) -> None:
-    """Merge the counts of all partitions."""
+    """Merge the counts of all partitions, and keep the table over persons made of them."""
     tables = load_distributions(context.workspace, plan)
     context.map(WEIGH_TASK, _list_ranges(tables, n_partitions))
+    assert plan.persons is not None
+    for a, entries in enumerate(_read_entries(context.workspace, tables)):
+        weighed = weigh_persons(tables[a], plan.persons.n_persons, entries)
+        context.workspace.new_file(PERSON_TABLES, a).write(weighed)
 
 
 def _list_ranges(tables: Sequence[Distribution], n_partitions: int) -> list[WeighInput]:
@@ -100,13 +129,22 @@ def load_person_demand(workspace: Workspace) -> PersonDemand | None:
     if plan.persons is None:
         return None
     tables = load_distributions(workspace, plan)
-    entries: list[list[Int64]] = [[] for _ in tables]
-    for index, item in enumerate(_list_ranges(tables, 0)):
-        merged = workspace.file(MERGED_PERSON_VALUES, index, item.attribute).read()
-        entries[item.attribute].append(merged)
     n_persons = plan.persons.n_persons
     weighed = tuple(
-        weigh_persons(table, n_persons, np.concatenate(parts, axis=1))
-        for table, parts in zip(tables, entries, strict=True)
+        workspace.file(PERSON_TABLES, a).read(table, n_persons, entries)
+        for a, (table, entries) in enumerate(
+            zip(tables, _read_entries(workspace, tables), strict=True)
+        )
     )
     return PersonDemand(plan.k, plan.verification_limits, weighed)
+
+
+def _read_entries(
+    workspace: Workspace, tables: Sequence[Distribution]
+) -> list[tuple[Int64, ...]]:
+    """Of each attribute the merged counts, range by range of its values, mapped from disk."""
+    entries: list[tuple[Int64, ...]] = [() for _ in tables]
+    for index, item in enumerate(_list_ranges(tables, 0)):
+        merged = workspace.file(MERGED_PERSON_VALUES, index, item.attribute).read()
+        entries[item.attribute] += (merged,)
+    return entries

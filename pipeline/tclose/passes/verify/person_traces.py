@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tclose.data.key_rows import find_changes, sort_rows, sort_words
+from tclose.data.key_rows import find_changes, sort_words
+from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.class_traces import count_lasting_values
 from tclose.model.array_types import Int64
 from tclose.model.verification import ClassTraces, LastingValue, PersonTraces
@@ -28,13 +29,19 @@ from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Works
 from tclose.runtime.pipeline import PassContext
 from tclose.runtime.tasks import Task
 
-TRACED_PERSONS = 500_000  # by a task
+TRACED_ROWS = 2_000_000  # by a task, about
 # Of a key range, int64 (2, rows): whose each row is, and the class, by its place.
 PERSON_ROWS = FileArtifact("verify/person-rows", ArrayFile)
 # Of a key range of a release of a series, int64 (p, rows): its confidential values, by position.
 PERSON_CODES = FileArtifact("verify/person-codes", ArrayFile)
 # By attribute, of a key range, int64 (3, pairs): classes, values, rows of both; ascending.
 CLASS_VALUES = FileArtifact("verify/class-values", ArrayFile)
+# The same of all key ranges, which tasks map, so that it is in memory once: where the values of each
+# class begin, int64 (classes + 1,); values, and the rows with each, int64 (pairs,).
+VALUE_STARTS = FileArtifact("trace/value-starts", ArrayFile)
+VALUES = FileArtifact("trace/values", ArrayFile)
+VALUE_COUNTS = FileArtifact("trace/value-counts", ArrayFile)
+JOINED_VALUES = VALUE_STARTS, VALUES, VALUE_COUNTS
 SIGNATURES = FileArtifact("trace/signatures", ArrayFile)  # uint64 (persons, 2): equal in a cell
 # The same of persons in the same classes, however many records they have there.
 CLASS_SIGNATURES = FileArtifact("trace/class-signatures", ArrayFile)
@@ -108,28 +115,38 @@ def _count_told(
     workspace: Workspace, plan: Plan, item: TraceInput, pairs: Int64, ends: Int64
 ) -> Int64:
     """Persons with one value left, by attribute that lasts; ``pairs``, ``ends``: of `_pair_up`."""
-    ranges = [index for index, n in enumerate(item.n_classes) if n]
-    offsets = np.cumsum(item.n_classes) - np.array(item.n_classes)
     n_told = []
     for a in _list_lasting(plan):
-        files = [workspace.file(CLASS_VALUES, index, a).read() for index in ranges]
-        shifted = [
-            np.vstack([f[0] + offsets[i], f[1:]]) for i, f in zip(ranges, files, strict=True)
-        ]
-        classes, values, counts = np.concatenate(shifted, axis=1)
-        value_starts = np.searchsorted(classes, np.arange(sum(item.n_classes) + 1))
-        n_values = count_lasting_values(pairs, ends, value_starts, values.copy(), counts.copy())
+        joined = [workspace.file(part, a).read() for part in JOINED_VALUES]
+        n_values = count_lasting_values(pairs, ends, *joined)
         n_told.append(int(np.count_nonzero(n_values == 1)))
     return np.array(n_told, dtype=np.int64)
 
 
+def _join_class_values(workspace: Workspace, attribute: int, n_classes: Sequence[int]) -> None:
+    """Write the values of the classes of all key ranges one after the other."""
+    ranges = [index for index, n in enumerate(n_classes) if n]
+    files = [workspace.file(CLASS_VALUES, index, attribute).read() for index in ranges]
+    n_values = [
+        np.bincount(file[0], minlength=n_classes[index])
+        for index, file in zip(ranges, files, strict=True)
+    ]
+    starts = np.append(0, np.cumsum(np.concatenate(n_values)))
+    workspace.new_file(VALUE_STARTS, attribute).write(starts)
+    workspace.new_file(VALUES, attribute).write_pieces([file[1] for file in files])
+    workspace.new_file(VALUE_COUNTS, attribute).write_pieces([file[2] for file in files])
+
+
 def _pair_up(rows: Int64, n_persons: int) -> tuple[Int64, Int64]:
-    """Classes of each person and her rows there, int64 (2, e); where each person's begin."""
-    persons, classes = rows[:, sort_rows([rows[0], rows[1]])]
+    """Classes of each person and her rows there, int64 (2, e); where each person's begin.
+
+    ``rows``: of `PERSON_ROWS`, whose classes ascend.
+    """
+    order, starts = group_by_label(rows[0], n_persons)
+    persons, classes = rows[:, order]
     first = np.flatnonzero(find_changes([persons, classes]))
     counts = np.diff(first, append=persons.size)
-    ends = np.searchsorted(persons[first], np.arange(n_persons + 1))
-    return np.vstack([classes[first], counts]), ends
+    return np.vstack([classes[first], counts]), np.searchsorted(first, starts)
 
 
 def _sign(pairs: Int64, ends: Int64) -> UInt64:
@@ -160,10 +177,12 @@ def trace_persons(
     n_persons, workspace = plan.persons.n_persons, context.workspace
     if not plan.persons.n_several:
         return _trace_single_records(workspace, plan, n_classes)
-    firsts = range(0, n_persons, TRACED_PERSONS)
+    for a in _list_lasting(plan):
+        _join_class_values(workspace, a, n_classes)
+    n_traced = max(1, TRACED_ROWS * n_persons // plan.n_records)
     items = [
-        TraceInput(first, min(first + TRACED_PERSONS, n_persons), tuple(n_classes))
-        for first in firsts
+        TraceInput(first, min(first + n_traced, n_persons), tuple(n_classes))
+        for first in range(0, n_persons, n_traced)
     ]
     traced = context.map(TRACE_TASK, items)
     n_told = np.sum([one.told for one in traced], axis=0)

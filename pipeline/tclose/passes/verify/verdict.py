@@ -24,6 +24,7 @@ from tclose.passes.persons.person_numbers import NUMBERED
 from tclose.passes.persons.person_values import (
     MERGED_PERSON_VALUES,
     PERSON_DIGEST,
+    PERSON_TABLES,
     load_person_demand,
     sum_digests,
 )
@@ -57,7 +58,7 @@ from tclose.passes.verify.key_range_task import (
     KeyRangeResult,
 )
 from tclose.passes.verify.person_checks import ExpectedPersons
-from tclose.passes.verify.person_traces import TRACE_TASK, trace_persons
+from tclose.passes.verify.person_traces import JOINED_VALUES, TRACE_TASK, trace_persons
 from tclose.privacy.whole_table import check_table
 from tclose.runtime.artifacts.artifacts import Artifact
 from tclose.runtime.free_memory import free_memory
@@ -241,6 +242,7 @@ VERIFY = Pass(
         CLASS_CODES,
         CLASS_PASSTHROUGH,
         MERGED_PERSON_VALUES,
+        PERSON_TABLES,
         PERSON_DIGEST,
         PERSON_KEY,
         SERIES,
@@ -256,5 +258,6 @@ VERIFY = Pass(
     ),
     writes=(KEY_RANGES, CLASS_PROFILE, VERDICT, SERIES_VERDICT, REGISTER),
     tasks=(VERIFY_TASK, COMPARE_TASK, TRACE_TASK),
+    own=JOINED_VALUES,
     work=verify,
 )

@@ -14,7 +14,7 @@ from support.tables.person_tables import weigh_table
 from support.tables.random_tables import repeatable
 from support.tables.refined_regions import keep, search_budgets
 from tclose.kernels.aggregate import group_by_label
-from tclose.kernels.refinement.block import count_seconds, gather_block
+from tclose.kernels.refinement.block import count_seconds_after, gather_block
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.search.mend_persons import PersonMender
@@ -123,7 +123,7 @@ def test_second_records_are_counted(records: ClassedRecords, data: st.DataObject
     persons = np.array(drawn, dtype=np.int64)
     by_class = group_by_label(records.labels, records.n_classes)
     classes = np.arange(records.n_classes)
-    block, rows = gather_block((*records.arrays()[:7], persons), by_class, classes)
+    block, rows = gather_block((*records.arrays()[:7], persons, records.arrays()[8]), by_class, classes)
     for c, members in enumerate(records.classes):
         inside = [i for i in range(n) if rows[i] in members]
         others = [i for i in range(n) if rows[i] not in members]
@@ -132,4 +132,4 @@ def test_second_records_are_counted(records: ClassedRecords, data: st.DataObject
                 held = [persons[rows[i]] for i in inside if i != x]
                 held += [persons[rows[y]]] if y >= 0 else []
                 expected = len(held) - len(set(held))
-                assert count_seconds(block, c, np.int64(x), np.int64(y)) == expected
+                assert count_seconds_after(block, c, np.int64(x), np.int64(y)) == expected

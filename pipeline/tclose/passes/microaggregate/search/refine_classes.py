@@ -76,7 +76,8 @@ class Refiner:
     n); ``ordered``: the distributions of the ``record_terms``, ``limits`` float64 (p,) theirs;
     ``trees``: the attributes of the others; ``key``: what the draws depend on; ``n_threads``: that
     search side by side. ``persons`` int64 (n,): whose each record is, of whom no class gets a
-    second one; of no record where that does not count.
+    second one; of no record where that does not count. ``n_orders``: the first so many
+    ``record_terms`` have the order of those after them, one by one.
     """
 
     values: Float64
@@ -93,6 +94,7 @@ class Refiner:
     key: tuple[int, ...]
     n_threads: int = 1
     persons: Int64 = field(default_factory=lambda: NO_PERSONS)
+    n_orders: int = 1
 
     def refine(
         self,
@@ -196,7 +198,7 @@ class Refiner:
             sums = np.zeros((1, (most + 1) * (most + 2) // 2))
         return (
             self.values, self.levels, self.weights, self.record_terms, sums, self.limits,
-            self.trees, self.persons,
+            self.trees, self.persons, self.n_orders,
         )  # fmt: skip
 
     def _run_round(
@@ -336,7 +338,10 @@ def make_person_refiner(
     refiner = make_refiner(scaled, stacked, tables, 2 * limits, demand.k, key, n_threads)
     # Of one type with those of nobody: what kernels are compiled for.
     contiguous = np.ascontiguousarray(of_records)
-    return replace(refiner, codes=codes, distributions=distributions, persons=contiguous)
+    n_orders = max(1, refiner.limits.size // 2)
+    return replace(
+        refiner, codes=codes, distributions=distributions, persons=contiguous, n_orders=n_orders
+    )
 
 
 def make_refiner(
@@ -374,6 +379,7 @@ def make_refiner(
         k=k,
         key=key,
         n_threads=n_threads,
+        n_orders=len(record_terms) or 1,
     )
 
 
