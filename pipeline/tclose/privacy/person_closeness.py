@@ -13,18 +13,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import lcm
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tclose.data.key_rows import find_changes
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.person_shares import person_emds, person_tree_emds, share_rows
+from tclose.kernels.emd.tree_counts import count_below
 from tclose.model.array_types import Float64, Int64
 from tclose.model.distribution import Distribution
 
-# Parts of a share, as integers; sums of as many as there are values stay below the other.
-PARTS, LARGEST_SUM = 2**40, 2**61
+# Shares are counted in parts: at most so many, and so few that sums over all values are integers.
+MOST_PARTS, LARGEST_SUM = 2**50, 2**61
 _PART = 4096  # values of which exact sums are held at a time
 
 
@@ -32,26 +33,25 @@ _PART = 4096  # values of which exact sums are held at a time
 class PersonDistribution:
     """A confidential attribute in the table, where each person weighs one.
 
-    ``entries``, of ranges of values one after the other, int64 (3, e): positions of values in
-    ``rows`` (the distribution over rows), how many rows in the whole table the person of a row has,
-    and how many rows there are of both; ascending. ``cumulative`` float64 (m,), ``prefix`` (m + 1,):
-    shares of the persons up to each value, and sums of these; ``below`` float64 (nodes,): shares
-    below nodes, where the attribute has a tree. ``counts`` int64 (2, m + 1): the shares, after 0,
-    in small equal parts, rounded, and sums of these. All are read-only.
+    ``rows``: the distribution over rows; ``shares``: that over persons, where counts are shares in
+    equal small parts, rounded. ``entries``, of ranges of values one after the other, int64 (3, e):
+    positions of values in both, how many rows in the whole table the person of a row has, and how
+    many rows there are of both; ascending.
     """
 
     rows: Distribution
     n_persons: int
     entries: tuple[Int64, ...]
-    cumulative: Float64
-    prefix: Float64
-    below: Float64
-    counts: Int64
+    shares: Distribution
 
     @property
     def error(self) -> float:
-        """The most by which the float shares make a distance wrong."""
-        return float(ERROR_PER_STEP) * (self.cumulative.size + 8)
+        """The most by which the rounding of shares makes a distance wrong."""
+        n_rounded = sum(entries.shape[1] for entries in self.entries)
+        of_share = n_rounded / (self.n_persons * _unit(self.n_persons))
+        of_share += 1 / self.shares.n_records + ERROR_PER_STEP
+        metric = self.rows.metric
+        return float(of_share * (1 if metric is None else 2 * metric.paths.size))
 
     def weigh(self, unit: int, first: int, last: int) -> list[int]:
         """Weights of the values from ``first`` to before ``last``, in parts 1 / ``unit``."""
@@ -68,44 +68,38 @@ class PersonDistribution:
         """The common denominator of a row's weights."""
         return lcm(*(n for entries in self.entries for n in np.unique(entries[1]).tolist()))
 
-    def as_counts(self) -> Distribution:
-        """The shares as ``counts`` has them: for a search, which a verdict follows."""
-        cumulative, prefix = self.counts[0, 1:], self.counts[1]
-        metric = self.rows.metric
-        if metric is not None:
-            below = np.rint(self.below * cumulative[-1]).astype(np.int64)
-            metric = replace(metric, below=below)
-        return Distribution(self.rows.values, cumulative, prefix, metric)
-
 
 def weigh_persons(
     rows: Distribution, n_persons: int, entries: tuple[Int64, ...]
 ) -> PersonDistribution:
     """The distribution over persons from its entries, which are as there."""
-    n_values = rows.values.size
-    weights = np.zeros(n_values)
+    weights = np.zeros(rows.values.size, dtype=np.int64)
     for values, n_rows, counts in entries:
-        weights += np.bincount(values, counts / n_rows, minlength=n_values)
-    weights /= n_persons
-    cumulative = np.cumsum(weights)
-    cumulative[-1:] = 1.0
-    prefix = _sum_up(cumulative)
-    below = np.zeros(0)
-    if rows.metric is not None:
-        below = np.zeros(rows.metric.below.size)
-        for column in rows.metric.paths.T:
-            np.add.at(below, column[column >= 0], weights[column >= 0])
-    n_parts = min(PARTS, LARGEST_SUM // n_values)
-    rounded = np.rint(cumulative * n_parts).astype(np.int64)
-    counts = np.vstack([np.concatenate([np.zeros(1, np.int64), rounded]), _sum_up(rounded)])
-    for array in (cumulative, prefix, counts):  # as files are: kernels take them as another type
+        parts = np.rint(counts / n_rows * _unit(n_persons)).astype(np.int64)
+        firsts = np.flatnonzero(find_changes([values]))
+        weights[values[firsts]] = np.add.reduceat(parts, firsts)
+    fine = np.cumsum(weights)
+    n_parts = min(MOST_PARTS, LARGEST_SUM // weights.size)
+    cumulative = np.rint(fine / fine[-1] * n_parts).astype(np.int64)
+    prefix = np.concatenate([np.zeros(1, np.int64), np.cumsum(cumulative)])
+    for array in (cumulative, prefix):  # as files are: kernels take them as another type
         array.flags.writeable = False
-    return PersonDistribution(rows, n_persons, entries, cumulative, prefix, below, counts)
+    shares = Distribution(rows.values, cumulative, prefix)
+    return PersonDistribution(rows, n_persons, entries, with_tree(shares, rows))
 
 
-def _sum_up(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Sums of the first numbers, from none on: (m + 1,)."""
-    return np.concatenate([np.zeros(1, numbers.dtype), np.cumsum(numbers)])
+def _unit(n_persons: int) -> int:
+    """Parts of a person that the weights of values are rounded to."""
+    return int(2 ** (62 - n_persons.bit_length()))
+
+
+def with_tree(shares: Distribution, rows: Distribution) -> Distribution:
+    """The shares of persons with the tree that the distribution over rows has, if it has one."""
+    metric = rows.metric
+    if metric is None:
+        return shares
+    below = count_below(metric.paths, shares.counts, metric.below.size)
+    return replace(shares, metric=replace(metric, below=below))
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,12 +151,13 @@ def _measure_distances(
     codes: Int64, shares: Float64, starts: Int64, table: PersonDistribution
 ) -> Float64:
     """Distances of classes to the table: float64 (c,), NaN of an empty class."""
-    metric = table.rows.metric
+    metric = table.shares.metric
     distances: Float64
     if metric is None:
-        distances = person_emds(codes, shares, starts, table.cumulative, table.prefix)
+        of_table = table.shares.cumulative, table.shares.prefix
+        distances = person_emds(codes, shares, starts, *of_table)
     else:
-        tree = metric.paths, metric.weights, table.below
+        tree = metric.paths, metric.weights, metric.below / table.shares.n_records
         distances = person_tree_emds(codes, shares, starts, *tree)
     return distances
 
@@ -189,7 +184,7 @@ def _find_above_limit(
 
 def exact_person_distance(codes: Int64, persons: Int64, table: PersonDistribution) -> Fraction:
     """Distance of one class, not empty, as a rational number; slow, for decisions at the limit."""
-    n_values, metric = table.cumulative.size, table.rows.metric
+    n_values, metric = table.rows.values.size, table.rows.metric
     if n_values == 1:
         return Fraction(0)
     _, index, n_rows = np.unique(persons, return_inverse=True, return_counts=True)
@@ -209,8 +204,8 @@ def _sum_ordered(
     """Sum over the values of the difference between the shares up to them."""
     of_class, of_table = scales
     unit, level, total, work = table.unit, 0, 0, 0
-    for first in range(0, table.cumulative.size, _PART):
-        last = min(first + _PART, table.cumulative.size)
+    for first in range(0, table.rows.values.size, _PART):
+        last = min(first + _PART, table.rows.values.size)
         for value, weight in enumerate(table.weigh(unit, first, last), first):
             level += held.get(value, 0)
             total += weight
@@ -224,7 +219,7 @@ def _sum_tree(held: dict[int, int], table: PersonDistribution, scales: tuple[int
     assert metric is not None
     of_class, of_table = scales
     surplus = [0] * metric.below.size
-    weights = table.weigh(table.unit, 0, table.cumulative.size)
+    weights = table.weigh(table.unit, 0, table.rows.values.size)
     for value, nodes in enumerate(metric.paths.tolist()):
         difference = held.get(value, 0) * of_table - weights[value] * of_class
         for node in nodes:

@@ -92,8 +92,8 @@ def person_emds(codes, shares, class_starts, cumulative, prefix):
     codes : int64 (n,): position of each row's value among the distinct values of the table
     shares : float64 (n,), from `share_rows`
     class_starts : as there
-    cumulative : float64 (m,): share of the table's persons up to each value, the last 1
-    prefix : float64 (m + 1,): sums of ``cumulative``
+    cumulative : (m,): share of the table's persons up to each value, in parts of the last
+    prefix : (m + 1,): sums of ``cumulative``
 
     Returns
     -------
@@ -150,10 +150,10 @@ def sum_spans(codes, shares, cumulative, prefix):
 @kernel
 def _sum_spans(codes, shares, cumulative, prefix, crossings):
     """The same; ``crossings``: near where the table has the share of the first rows, or none."""
-    work, level = 0.0, 0.0
+    work, share, total = 0.0, 0.0, float(cumulative[-1])
     begin, below = 0, 0
     while below <= codes.size:
-        end = codes[below] if below < codes.size else cumulative.size
+        end, level = codes[below] if below < codes.size else cumulative.size, share * total
         if crossings.size:
             crossing = _find_near(cumulative, begin, end, level, crossings[below])
         else:
@@ -163,11 +163,11 @@ def _sum_spans(codes, shares, cumulative, prefix, crossings):
             break
         begin = end
         while below < codes.size and codes[below] == begin:
-            level += shares[below]
+            share += shares[below]
             below += 1
         if below == codes.size:
-            level = 1.0
-    return max(work, 0.0)
+            share = 1.0
+    return max(work / total, 0.0)
 
 
 @kernel(inline="always")

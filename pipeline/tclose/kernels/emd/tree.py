@@ -1,7 +1,6 @@
 """Earth mover's distance of classes to the table, over values that are the leaves of a tree.
 
 With a weight on the edge above every node, and the distance of two values the weights on the way
-from typing import cast
 from one to the other, EMD(class, table) = sum over nodes e of weight_e * |share of the class below
 e - share of the table below e|: what is too much below a node has to leave by that edge. The
 hierarchical distance (Li et al. 2007, section 5.2) is of that form, since a leaf is at height 0:

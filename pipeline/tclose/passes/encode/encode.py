@@ -6,7 +6,7 @@ from tclose.errors import VerificationError
 from tclose.passes.encode.encode_task import ENCODE_TASK, HISTOGRAM, EncodeInput
 from tclose.passes.persons.person_keys import PERSON_HASHES, PERSON_PLACES
 from tclose.passes.persons.person_numbers import NUMBERED
-from tclose.passes.persons.person_values import PERSON_TABLES, WEIGH_TASK, merge_person_values
+from tclose.passes.persons.person_values import PERSON_SHARES, WEIGH_TASK, merge_person_values
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.plan.plan_files import BUCKETED_VALUES
 from tclose.passes.series.series_units import UNITS
@@ -53,7 +53,7 @@ ENCODE = Pass(
         NUMBERED,
         UNITS,
     ),
-    writes=(HISTOGRAM, PERSON_TABLES),
+    writes=(HISTOGRAM, PERSON_SHARES),
     tasks=(ENCODE_TASK, WEIGH_TASK),
     work=encode_records,
 )

@@ -17,7 +17,7 @@ from tclose.passes.microaggregate.region_task import (
 from tclose.passes.microaggregate.region_values import COUNT_TASK, share_partitions
 from tclose.passes.microaggregate.representatives import apportion_regions, represented
 from tclose.passes.microaggregate.search.rounds import merge_rounds
-from tclose.passes.persons.person_values import MERGED_PERSON_VALUES, PERSON_TABLES
+from tclose.passes.persons.person_values import MERGED_PERSON_VALUES, PERSON_SHARES
 from tclose.passes.plan.notices.compile_notice import report_compiling
 from tclose.passes.plan.notices.estimate import count_threads
 from tclose.passes.plan.plan import PLAN, Plan, Region
@@ -156,7 +156,7 @@ MICROAGGREGATE = Pass(
         RECORDS,
         PASSTHROUGH,
         MERGED_PERSON_VALUES,
-        PERSON_TABLES,
+        PERSON_SHARES,
         SERIES,
         UNITS,
         EARLIER,

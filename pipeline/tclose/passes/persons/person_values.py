@@ -16,8 +16,8 @@ from tclose.passes.persons.person_digest import WORD, digest_persons
 from tclose.passes.persons.person_keys import merge_key_counts
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
-from tclose.privacy.person_closeness import PersonDemand, PersonDistribution, weigh_persons
-from tclose.runtime.artifacts.arrays import ArrayFile, WorkingFile
+from tclose.privacy.person_closeness import PersonDemand, PersonDistribution, weigh_persons, with_tree
+from tclose.runtime.artifacts.arrays import ArrayFile, DistributionFile
 from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
 from tclose.runtime.pipeline import PassContext
 from tclose.runtime.tasks import Task
@@ -26,32 +26,8 @@ MERGED_VALUES = 500_000  # by a task
 # By attribute, int64 (3, e): values' positions, records of a person, records of both; ascending.
 PERSON_VALUES = FileArtifact("encode/person-values", ArrayFile)  # of a partition
 MERGED_PERSON_VALUES = FileArtifact("weigh/person-values", ArrayFile)  # of a range of values
+PERSON_SHARES = FileArtifact("weigh/person-shares", DistributionFile)  # by attribute
 PERSON_DIGEST = FileArtifact("encode/person-digest", ArrayFile)  # of a partition: uint64 (1,)
-
-
-@dataclass(frozen=True)
-class PersonTableFile(WorkingFile):
-    """The arrays of a `PersonDistribution`, each in a file beside the path; not its entries."""
-
-    @property
-    def _parts(self) -> list[ArrayFile]:
-        names = "cumulative", "prefix", "below", "counts"
-        return [ArrayFile(self.path.with_name(f"{self.path.name}.{name}.npy")) for name in names]
-
-    def write(self, table: PersonDistribution) -> None:
-        """Write the arrays."""
-        arrays = table.cumulative, table.prefix, table.below, table.counts
-        for file, array in zip(self._parts, arrays, strict=True):
-            file.write(array)
-
-    def read(
-        self, rows: Distribution, n_persons: int, entries: tuple[Int64, ...]
-    ) -> PersonDistribution:
-        """Map the arrays of a table that has the other fields."""
-        return PersonDistribution(rows, n_persons, entries, *(part.read() for part in self._parts))
-
-
-PERSON_TABLES = FileArtifact("weigh/person-tables", PersonTableFile)  # by attribute
 
 
 def count_person_values(codes: Int64, n_records: Int64) -> list[Int64]:
@@ -99,7 +75,7 @@ def merge_person_values(context: PassContext, plan: Plan, n_partitions: int) -> 
     assert plan.persons is not None
     for a, entries in enumerate(_read_entries(context.workspace, tables)):
         weighed = weigh_persons(tables[a], plan.persons.n_persons, entries)
-        context.workspace.new_file(PERSON_TABLES, a).write(weighed)
+        context.workspace.new_file(PERSON_SHARES, a).write(weighed.shares)
 
 
 def _list_ranges(tables: Sequence[Distribution], n_partitions: int) -> list[WeighInput]:
@@ -129,14 +105,11 @@ def load_person_demand(workspace: Workspace) -> PersonDemand | None:
     if plan.persons is None:
         return None
     tables = load_distributions(workspace, plan)
-    n_persons = plan.persons.n_persons
-    weighed = tuple(
-        workspace.file(PERSON_TABLES, a).read(table, n_persons, entries)
-        for a, (table, entries) in enumerate(
-            zip(tables, _read_entries(workspace, tables), strict=True)
-        )
-    )
-    return PersonDemand(plan.k, plan.verification_limits, weighed)
+    weighed = []
+    for a, (rows, entries) in enumerate(zip(tables, _read_entries(workspace, tables), strict=True)):
+        shares = with_tree(workspace.file(PERSON_SHARES, a).read(), rows)
+        weighed.append(PersonDistribution(rows, plan.persons.n_persons, entries, shares))
+    return PersonDemand(plan.k, plan.verification_limits, tuple(weighed))
 
 
 def _read_entries(

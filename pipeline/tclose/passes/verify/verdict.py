@@ -24,7 +24,7 @@ from tclose.passes.persons.person_numbers import NUMBERED
 from tclose.passes.persons.person_values import (
     MERGED_PERSON_VALUES,
     PERSON_DIGEST,
-    PERSON_TABLES,
+    PERSON_SHARES,
     load_person_demand,
     sum_digests,
 )
@@ -242,7 +242,7 @@ VERIFY = Pass(
         CLASS_CODES,
         CLASS_PASSTHROUGH,
         MERGED_PERSON_VALUES,
-        PERSON_TABLES,
+        PERSON_SHARES,
         PERSON_DIGEST,
         PERSON_KEY,
         SERIES,

@@ -333,7 +333,7 @@ def make_person_refiner(
     """
     of_records, demand = persons
     limits = tuple(float(limit) for limit in demand.limits)
-    tables = *distributions, *(table.as_counts() for table in demand.tables)
+    tables = *distributions, *(table.shares for table in demand.tables)
     stacked = np.vstack([codes, codes])
     refiner = make_refiner(scaled, stacked, tables, 2 * limits, demand.k, key, n_threads)
     # Of one type with those of nobody: what kernels are compiled for.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tclose.kernels.aggregate import group_by_label
-from tclose.kernels.emd.member_distances import MemberTables
+from tclose.kernels.emd.member_distances import PERSONS, ROWS, MemberTables
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.refinement.neighbours import CENTRE, represent_classes
 from tclose.kernels.refinement.search import LEAST_GAIN
@@ -189,7 +189,7 @@ def _count_levels(
 
 def lay_out(tables: Sequence[PersonDistribution], limits: Sequence[Fraction]) -> MemberTables:
     """The tables of all attributes as kernels take them, one after the other."""
-    sizes = [table.cumulative.size for table in tables]
+    sizes = [table.rows.values.size for table in tables]
     metrics = [table.rows.metric for table in tables]
     depth = max([m.paths.shape[1] for m in metrics if m is not None], default=0)
     n_nodes = [0 if m is None else m.below.size for m in metrics]
@@ -200,18 +200,19 @@ def lay_out(tables: Sequence[PersonDistribution], limits: Sequence[Fraction]) ->
     prefix, shares = np.zeros((2, sum(sizes) + len(sizes))), np.zeros((2, sum(n_nodes)))
     first_node = 0
     for a, (table, metric) in enumerate(zip(tables, metrics, strict=True)):
-        values, n = slice(starts[a], starts[a + 1]), table.rows.n_records
-        cumulative[:, values] = table.rows.cumulative / n, table.cumulative
-        padded = slice(starts[a] + a, starts[a + 1] + a + 1)
-        prefix[:, padded] = table.rows.prefix / n, table.prefix
-        if metric is None:
+        values, padded = slice(starts[a], starts[a + 1]), slice(starts[a] + a, starts[a + 1] + a + 1)
+        for over, of_table in ((ROWS, table.rows), (PERSONS, table.shares)):
+            cumulative[over, values] = of_table.cumulative / of_table.n_records
+            prefix[over, padded] = of_table.prefix / of_table.n_records
+        if metric is None or table.shares.metric is None:
             continue
         nodes = slice(first_node, first_node + metric.below.size)
         paths[values, : metric.paths.shape[1]] = np.where(
             metric.paths < 0, -1, metric.paths + first_node
         )
         weights[nodes] = metric.weights
-        shares[:, nodes] = metric.below / n, table.below
+        shares[ROWS, nodes] = metric.below / table.rows.n_records
+        shares[PERSONS, nodes] = table.shares.metric.below / table.shares.n_records
         untouched[a] = (shares[:, nodes] * metric.weights).sum(axis=1)
         first_node += metric.below.size
     margin = ERROR_PER_STEP * (MOST_ROWS * 2 * (depth + 1) + max([*sizes, *n_nodes], default=0) + 8)
