@@ -11,8 +11,9 @@ from typing import cast
 import psutil
 
 # Asking a process what it holds of its own makes the kernel walk over its memory, and holds the
-# process up meanwhile: at ten million records asking more often slows down what is measured.
-SAMPLE_SECONDS = 0.1
+# process up meanwhile: asking more often slows down what is measured, and so does asking those that
+# map much, which are left alone for so many times as long as it took.
+SAMPLE_SECONDS, TIMES_LEFT_ALONE = 0.1, 50
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ def _wait(process: subprocess.Popen[bytes]) -> None:
 def _watch(pid: int, peak: list[float]) -> None:
     """Sample what all processes hold of their own: shared pages count once, as ``uss``."""
     while psutil.pid_exists(pid):
+        start = time.perf_counter()
         try:
             root = psutil.Process(pid)
             if root.status() == psutil.STATUS_ZOMBIE:
@@ -67,7 +69,8 @@ def _watch(pid: int, peak: list[float]) -> None:
             return
         peak[0] = max(peak[0], sum(sizes))
         peak[1] = max(peak[1], *sizes)
-        time.sleep(SAMPLE_SECONDS)
+        spent = time.perf_counter() - start
+        time.sleep(max(SAMPLE_SECONDS, TIMES_LEFT_ALONE * spent))
 
 
 def _size(process: psutil.Process) -> float:

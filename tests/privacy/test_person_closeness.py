@@ -8,12 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.length import count
 from support.naive.naive_persons import Rows, count_persons, person_distance
 from support.tables.person_tables import METRICS, arrays_of, weigh_table, work_of
+from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.privacy.person_closeness import (
     PersonDemand,
     PersonDistribution,
     exact_person_distance,
+    weigh_persons,
 )
 
 
@@ -51,3 +54,42 @@ def test_measures_are_those_of_the_definition(metric: str, classes: list[Rows]) 
     ends = pairwise(starts)
     found = [exact_person_distance(codes[a:b], persons[a:b], table) for a, b in ends]
     assert found == exact
+
+
+class TestRounding:
+    """Shares of persons are rounded; by how much that errs decides when fractions are counted."""
+
+    @pytest.mark.parametrize("metric", METRICS)
+    @pytest.mark.parametrize("seed", range(count(3, 20)))
+    def test_errs_no_more_than_it_says(self, metric: str, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        n_rows, n_values = 20_000, 3000
+        persons = rng.zipf(1.4, n_rows) % 2000  # many of a few persons, one or two of most
+        codes = np.concatenate([np.arange(n_values), rng.integers(0, n_values, n_rows - n_values)])
+        table = weigh_table(persons, codes, metric)
+        order = rng.permutation(n_rows)[:600]
+        starts = np.array([0, 5, 20, 50, 150, 350, 600])
+        demand = PersonDemand(1, (Fraction(1),), (table,))
+        measured = demand.measure(starts, persons[order], codes[np.newaxis, order]).distances[0]
+        depth = 1 if table.rows.metric is None else table.rows.metric.paths.shape[1]
+        for i, (a, b) in enumerate(pairwise(starts)):
+            rows = order[a:b]
+            exact = exact_person_distance(codes[rows], persons[rows], table)
+            most = table.error + ERROR_PER_STEP * ((b - a) * depth + 8)
+            assert abs(Fraction(float(measured[i])) - exact) <= most
+        assert table.error < (1e-13 if metric == "ordered" else 1e-9)
+
+    def test_ranges_of_values_change_nothing(self) -> None:
+        rng = np.random.default_rng(1)
+        persons, codes = rng.integers(0, 50, 400), rng.integers(0, 40, 400)
+        codes[:40] = np.arange(40)
+        whole = weigh_table(persons, codes, "ordered")
+        (entries,) = whole.entries
+        cuts = np.searchsorted(entries[0], [7, 7, 31])
+        parts = tuple(np.split(entries, cuts, axis=1))
+        again = weigh_persons(whole.rows, whole.n_persons, parts)
+        np.testing.assert_array_equal(again.shares.cumulative, whole.shares.cumulative)
+        assert (again.unit, again.weigh(again.unit, 5, 33)) == (
+            whole.unit,
+            whole.weigh(whole.unit, 5, 33),
+        )

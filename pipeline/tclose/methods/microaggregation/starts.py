@@ -1,7 +1,8 @@
 """Starts of a search: several partitions of a region, of which that with the least loss is taken.
 
 Clusters of a record per quantile subset are like the table, whatever that loses: they are balanced.
-Some or all of the records may be clustered otherwise, see `natural_classes` and `near_starts`.
+Some or all of the records may be clustered otherwise, see `natural_classes`, `near_starts` and
+`halved_starts`.
 """
 
 from dataclasses import replace
@@ -18,6 +19,7 @@ from tclose.methods.clustering_problem import (
     SubsetCut,
     group_classes,
 )
+from tclose.methods.microaggregation.halved_starts import find_halved
 from tclose.methods.microaggregation.natural_classes import find_natural, keep_natural
 from tclose.methods.microaggregation.near_starts import NearStart
 from tclose.methods.released_loss import measure_released
@@ -33,10 +35,10 @@ Search = Literal["off", "short", "long"]
 def choose_start(
     problem: ClusteringProblem, plain: Clustering, search: Search = "off"
 ) -> Clustering:
-    """The start that loses least: balanced clusters, with natural classes or without, or near ones.
+    """The start that loses least: balanced clusters, with natural classes or without, or others.
 
-    Before a long search near clusters are not looked for: it is known afterwards what they have to
-    be better than, and they are found ``beside`` then.
+    Before a long search no others are looked for: it is known afterwards what they have to be
+    better than, and near clusters are found ``beside`` then.
     """
     groups, is_natural = find_natural(problem)
     balanced = _keep_natural(problem, plain, groups, is_natural)
@@ -47,7 +49,8 @@ def choose_start(
     if search == "long":
         return replace(balanced, beside=lambda labels: near.find_beside(loss, labels))
     n_classes = int(balanced.labels.max()) + 1
-    return near.find_before(loss, n_classes, is_searched=search != "off") or balanced
+    start = near.find_before(loss, n_classes, is_searched=search != "off") or balanced
+    return find_halved(problem, start) or start
 
 
 def _keep_natural(

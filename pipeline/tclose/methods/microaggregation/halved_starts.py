@@ -1,0 +1,31 @@
+"""Starts of halves: all records are halved along the quasi-identifiers while both halves hold.
+
+Where t is loose, most sets of k records are within it, whatever their confidential values. What is
+cut from the top down by quasi-identifiers alone loses less than clusters that are balanced, and
+less than near ones of which those above t were merged.
+"""
+
+from math import sqrt
+
+from tclose.methods.clustering_problem import Clustering, ClusteringProblem
+from tclose.methods.mondrian.halves import halve
+from tclose.methods.released_loss import measure_released
+
+# The t, in parts of 1 / sqrt(k), from which on halves are tried: of k records that are drawn from
+# the table the mean distance is up to sqrt(pi / 32) = 0.31 such parts, where values are distinct.
+LEAST_LIMIT = 0.4
+# What halves may lose, and how many classes they have at least, as shares of another start's.
+HALVED_SHARE, LEAST_CLASSES = 0.8, 0.5
+
+
+def find_halved(problem: ClusteringProblem, start: Clustering) -> Clustering | None:
+    """The smallest halves that hold what is asked, if they are better than another start."""
+    if float(min(problem.max_emds)) * sqrt(problem.k) < LEAST_LIMIT:
+        return None
+    labels = halve(problem)
+    if labels is None or labels.max() + 1 < LEAST_CLASSES * (start.labels.max() + 1):
+        return None
+    most_lost = HALVED_SHARE * measure_released(problem.scaled, start.labels)
+    if measure_released(problem.scaled, labels) > most_lost:
+        return None
+    return Clustering(labels)

@@ -1,0 +1,31 @@
+"""Halves of a region's records, along the quasi-identifiers as a problem has them."""
+
+import numpy as np
+
+from tclose.data.keys import Encoding
+from tclose.data.taxonomy import taxonomy_of
+from tclose.methods.clustering_problem import ClusteringProblem
+from tclose.methods.mondrian.mondrian import partition_mondrian
+from tclose.model.array_types import Int64
+
+
+def halve(problem: ClusteringProblem) -> Int64 | None:
+    """The smallest halves that hold what is asked, int64 (n,); None if all records do not."""
+    n_records = problem.keys[0].size
+    if not problem.holds(np.arange(n_records), np.array([0, n_records]))[0]:
+        return None
+    pairs = zip(problem.encodings, problem.keys, strict=True)
+    nominal = [(_cutting_ranks(e), keys.astype(np.int64)) for e, keys in pairs if e.is_nominal]
+    n_levels = np.array([ranks.size for ranks, _ in nominal], dtype=np.int64)
+    placed = np.array([ranks[keys] for ranks, keys in nominal], dtype=np.int32)
+    placed = placed.reshape(len(nominal), n_records)
+    return partition_mondrian(problem.scaled.numeric, placed, n_levels, problem.holds)
+
+
+def _cutting_ranks(encoding: Encoding) -> Int64:
+    """Place of each nominal value among those that are cut between: of leaves, left to right."""
+    rows = encoding.column.attribute.taxonomy
+    if not rows:
+        return np.arange(len(encoding.categories or ()))
+    leaves = taxonomy_of(rows).encode(encoding.texts, encoding.column.name)
+    return np.argsort(np.argsort(leaves))
