@@ -71,6 +71,7 @@ WEIGHED = {
     "town": {"role": QUASI, "weight": 0.25, "taxonomy": TOWNS},
 }
 FEW = {"height": "identifier", "age": "identifier", "stage": STAGE | {"role": QUASI}}
+LOOSE = {"attributes": {"stage": "identifier"}, "privacy": {"k": 5, "t": 0.3}}
 OF_PERSONS = {"id": "person", "stage": STAGE | {"t": 0.3}}
 ODD = {
     "town": "identifier",
@@ -122,6 +123,8 @@ GOLDEN = {name: Golden(*case) for name, case in CASES.items()} | {
     "natural classes": Golden(FIRST, {"attributes": FEW}),
     "natural classes, not refined": Golden(FIRST | {"refine": "off"}, {"attributes": FEW}),
     "refined lean": Golden(FIRST | {"refine": "lean"}, {}),
+    "halves": Golden(FIRST, LOOSE),
+    "halves, refined lean": Golden(FIRST | {"refine": "lean"}, LOOSE),
     "refined full": Golden(FIRST | {"refine": "full"}, {"attributes": SEVERAL}),
     "refined equal": Golden(FIRST | {"refine": 2}, {"attributes": ILL_ALONE}),
     "persons": Golden(FIRST, {"attributes": OF_PERSONS}, PERSONS),

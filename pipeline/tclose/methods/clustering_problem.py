@@ -1,6 +1,6 @@
 """The input of a method, a region's records and demands, and its result, their classes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -84,14 +84,14 @@ class Clustering:
     """Class of each record, int64 (n,), from 0 without gaps.
 
     ``levels``: of generalisation, if any were chosen; ``block_starts``: where blocks' classes
-    begin, of a method that works in blocks. ``beside``: finds another start by the labels that
-    a search of this one ended with, if one of the other may end with less loss.
+    begin, of a method that works in blocks. ``beside``: finds other starts by the labels that a
+    search of this one ended with, if searches of the others may end with less loss.
     """
 
     labels: Int64
     levels: FullDomain | None = None
     block_starts: Int64 | None = None
-    beside: Callable[[Int64], "Clustering | None"] | None = None
+    beside: Callable[[Int64], Sequence["Clustering"]] | None = None
 
 
 def group_classes(labels: Int64) -> tuple[Int64, Int64]:

@@ -11,7 +11,7 @@ from support.naive import naive_kernels as naive
 from support.tables.clustering_problems import loss_of, problem_of, problems
 from support.tables.random_tables import repeatable
 from tclose.methods.clustering_problem import Clustering, ClusteringProblem, group_classes
-from tclose.methods.microaggregation import halved_starts
+from tclose.methods.microaggregation import halved_starts, starts
 from tclose.methods.microaggregation.halved_starts import find_halved
 from tclose.methods.microaggregation.near_starts import NearStart
 from tclose.methods.microaggregation.starts import choose_start, cluster_by_subsets
@@ -37,23 +37,35 @@ def independent(limit: Fraction) -> ClusteringProblem:
 
 @repeatable
 @given(problem=problems())
-def test_halves_that_are_taken_hold_and_lose_clearly_less(problem: ClusteringProblem) -> None:
-    plain = cut_plainly(problem)
-    found = find_halved(problem, plain)
-    halves = halve(problem)
-    tried = float(problem.max_emds[0]) * problem.k**0.5 >= halved_starts.LEAST_LIMIT
+def test_halves_that_are_taken_hold_and_lose_no_more(problem: ClusteringProblem) -> None:
+    plain, halves = cut_plainly(problem), halve(problem)
+    loss, n_classes = lose(problem, plain.labels), int(plain.labels.max()) + 1
+    found = find_halved(problem, loss, n_classes)
+    is_loose = float(problem.max_emds[0]) * problem.k**0.5 >= halved_starts.LEAST_LIMIT
     if found is None:
         assert (
-            not tried
+            not is_loose
             or halves is None
-            or halves.max() + 1 < (plain.labels.max() + 1) / 2
-            or lose(problem, halves) > 0.8 * lose(problem, plain.labels) - 1e-9
+            or halves.max() + 1 < n_classes / 2
+            or lose(problem, halves) > loss - 1e-9
         )
         return
-    assert tried
+    assert is_loose
     assert problem.holds(*group_classes(found.labels)).all()
-    assert found.labels.max() + 1 >= (plain.labels.max() + 1) / 2
-    assert lose(problem, found.labels) <= 0.8 * lose(problem, plain.labels) + 1e-9
+    assert found.labels.max() + 1 >= n_classes / 2
+    assert lose(problem, found.labels) <= loss + 1e-9
+
+
+@repeatable
+@given(problem=problems())
+def test_a_start_of_halves_loses_clearly_less_than_others(problem: ClusteringProblem) -> None:
+    start = choose_start(problem, cut_plainly(problem), "off")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(halved_starts, "LEAST_LIMIT", np.inf)
+        without = choose_start(problem, cut_plainly(problem))
+    if start.labels.tolist() != without.labels.tolist():
+        most = starts.HALVED_SHARE * lose(problem, without.labels)
+        assert lose(problem, start.labels) <= most + 1e-9
 
 
 @pytest.mark.parametrize("search", ["off", "short"])
@@ -77,12 +89,21 @@ def test_where_t_is_tight_nothing_is_halved(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(halved_starts, "halve", refuse)
     problem = independent(Fraction(17, 100))
-    assert find_halved(problem, cut_plainly(problem)) is None
+    assert find_halved(problem, np.inf, 1) is None
 
 
-def test_before_a_long_search_nothing_is_halved() -> None:
+def test_beside_a_long_search_they_lose_no_more_than_near_clusters_may(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(NearStart, "find_beside", lambda *_: None)
     problem = independent(Fraction(1, 4))
-    assert choose_start(problem, cut_plainly(problem), "long").block_starts is not None
+    start, halves = choose_start(problem, cut_plainly(problem), "long"), halve(problem)
+    assert start.block_starts is not None
+    assert start.beside is not None
+    assert halves is not None
+    assert not start.beside(np.arange(400))  # one record each: nothing is lost
+    (found,) = start.beside(halves)
+    assert found.labels.tolist() == halves.tolist()
 
 
 def test_records_that_fail_together_are_no_start() -> None:
@@ -99,4 +120,4 @@ def test_records_that_fail_together_are_no_start() -> None:
         cut=part.cut,
     )  # fmt: skip
     assert halve(of_part) is None
-    assert find_halved(of_part, cut_plainly(of_part)) is None
+    assert find_halved(of_part, np.inf, 1) is None

@@ -90,15 +90,18 @@ def test_a_start_beside_a_search_loses_at_most_twice_as_much(problem: Clustering
         near_starts.NEAR_SHARE * lose(problem, start.labels),
         near_starts.NEAR_SHARE_OF_SEARCHED * lose(problem, searched),
     )
-    found = start.beside(searched)
-    without = near_of(problem).find_before(FAR, 1, is_searched=True)  # the least that one loses
+    near, loss = near_of(problem), lose(problem, start.labels)
+    found = near.find_beside(loss, searched)
+    without = near.find_before(FAR, 1, is_searched=True)  # the least that one loses
     assert without is not None
     if found is None:
         assert lose(problem, without.labels) >= most - 1e-9
     else:
         assert lose(problem, found.labels) <= most + 1e-9
-    equal = start.beside(np.arange(plain.labels.size))  # one record each: nothing is lost
+    equal = near.find_beside(loss, np.arange(plain.labels.size))  # one record each: nothing is lost
     assert equal is None or lose(problem, equal.labels) == 0.0
+    listed = [one.labels.tolist() for one in start.beside(searched)]
+    assert found is None or found.labels.tolist() in listed
 
 
 @pytest.mark.parametrize(("limit", "is_near"), [(Fraction(1, 2), True), (Fraction(1, 50), False)])

@@ -324,11 +324,12 @@ class TestStarts:
     """Ages 0 to 7 in four classes: of neighbours, or of those that are far apart."""
 
     def run(self, starts: list[str], values: list[int], **how: Any) -> RegionClasses:
-        """Classes of a search with no rounds from the first start, which has the second beside."""
+        """Classes of a search with no rounds from the first start, which has the others beside."""
         case = make_case(["integer"], [np.arange(8)], [values], 2)
         ages = case.records.keys[0].astype(np.int64)
         labels = {"near": ages // 2, "far": ages % 4}
-        beside = (lambda _: Clustering(labels[starts[1]])) if len(starts) > 1 else None
+        others = [Clustering(labels[name]) for name in starts[1:]]
+        beside = (lambda _: others) if others else None
         plan = replace(case.plan(how.pop("t", Fraction(1)), 4), search_budget=replace(OFF, **how))
         with pytest.MonkeyPatch.context() as patch:
             start = Clustering(labels[starts[0]], beside=beside)
@@ -340,6 +341,8 @@ class TestStarts:
         [
             (["near", "far"], [1, 3, 5, 7]),
             (["far", "near"], [1, 3, 5, 7]),
+            (["far", "near", "far"], [1, 3, 5, 7]),
+            (["far", "far", "near"], [1, 3, 5, 7]),
             (["far"], [2, 3, 4, 5]),
         ],
     )

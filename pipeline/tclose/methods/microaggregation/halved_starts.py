@@ -14,18 +14,15 @@ from tclose.methods.released_loss import measure_released
 # The t, in parts of 1 / sqrt(k), from which on halves are tried: of k records that are drawn from
 # the table the mean distance is up to sqrt(pi / 32) = 0.31 such parts, where values are distinct.
 LEAST_LIMIT = 0.4
-# What halves may lose, and how many classes they have at least, as shares of another start's.
-HALVED_SHARE, LEAST_CLASSES = 0.8, 0.5
+# How many there are at least, as a share of other classes.
+LEAST_CLASSES = 0.5
 
 
-def find_halved(problem: ClusteringProblem, start: Clustering) -> Clustering | None:
-    """The smallest halves that hold what is asked, if they are better than another start."""
+def find_halved(problem: ClusteringProblem, most_lost: float, n_classes: int) -> Clustering | None:
+    """The smallest halves that hold what is asked, if they lose no more, in place of so many."""
     if float(min(problem.max_emds)) * sqrt(problem.k) < LEAST_LIMIT:
         return None
     labels = halve(problem)
-    if labels is None or labels.max() + 1 < LEAST_CLASSES * (start.labels.max() + 1):
+    if labels is None or labels.max() + 1 < LEAST_CLASSES * n_classes:
         return None
-    most_lost = HALVED_SHARE * measure_released(problem.scaled, start.labels)
-    if measure_released(problem.scaled, labels) > most_lost:
-        return None
-    return Clustering(labels)
+    return Clustering(labels) if measure_released(problem.scaled, labels) <= most_lost else None

@@ -28,6 +28,14 @@ from tclose.model.array_types import Int64
 
 # What more of the records may be in classes above t beside natural classes than in the plain start.
 MORE_ABOVE = 0.2
+# What halves may lose as a share of another start before a search, or without one: large classes
+# that lose a little less are of less use than small ones.
+HALVED_SHARE = 2 / 3
+# The same of near clusters before a short search, which saves most of what halves lose, and hardly
+# any of what was lost by merging.
+SHARE_OF_NEAR = 2.0
+# The same of what a long search from another start has ended with.
+HALVED_SHARE_OF_SEARCHED = 4.0
 # What follows the choice of a start.
 Search = Literal["off", "short", "long"]
 
@@ -38,7 +46,7 @@ def choose_start(
     """The start that loses least: balanced clusters, with natural classes or without, or others.
 
     Before a long search no others are looked for: it is known afterwards what they have to be
-    better than, and near clusters are found ``beside`` then.
+    better than, and they are found ``beside`` then.
     """
     groups, is_natural = find_natural(problem)
     balanced = _keep_natural(problem, plain, groups, is_natural)
@@ -47,10 +55,25 @@ def choose_start(
     order, starts = group_classes(plain.labels)
     near = NearStart(problem, groups, is_natural, (order, starts[plain.block_starts]))
     if search == "long":
-        return replace(balanced, beside=lambda labels: near.find_beside(loss, labels))
+        return replace(balanced, beside=lambda labels: _find_beside(near, loss, labels))
     n_classes = int(balanced.labels.max()) + 1
-    start = near.find_before(loss, n_classes, is_searched=search != "off") or balanced
-    return find_halved(problem, start) or start
+    of_near = near.find_before(loss, n_classes, is_searched=search != "off")
+    start = of_near or balanced
+    share = HALVED_SHARE if search == "off" or of_near is None else SHARE_OF_NEAR
+    most_lost = share * measure_released(problem.scaled, start.labels)
+    return find_halved(problem, most_lost, int(start.labels.max()) + 1) or start
+
+
+def _find_beside(near: NearStart, loss: float, labels: Int64) -> list[Clustering]:
+    """Near clusters and halves, as far as a search may end with less loss from them.
+
+    ``loss``: of the balanced start; ``labels``: what a search of that ended with.
+    """
+    searched = measure_released(near.problem.scaled, labels)
+    most_lost = min(HALVED_SHARE * loss, HALVED_SHARE_OF_SEARCHED * searched)
+    halved = find_halved(near.problem, most_lost, int(labels.max()) + 1)
+    found = near.find_beside(loss, labels), halved
+    return [start for start in found if start is not None]
 
 
 def _keep_natural(

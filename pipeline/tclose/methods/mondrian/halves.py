@@ -23,9 +23,17 @@ def halve(problem: ClusteringProblem) -> Int64 | None:
 
 
 def _cutting_ranks(encoding: Encoding) -> Int64:
-    """Place of each nominal value among those that are cut between: of leaves, left to right."""
+    """Place of each nominal value among those that are cut between: of leaves, left to right.
+
+    Nodes above leaves, which classes may release and no record has, come last.
+    """
     rows = encoding.column.attribute.taxonomy
     if not rows:
         return np.arange(len(encoding.categories or ()))
-    leaves = taxonomy_of(rows).encode(encoding.texts, encoding.column.name)
-    return np.argsort(np.argsort(leaves))
+    taxonomy = taxonomy_of(rows)
+    above = set(taxonomy.names[len(taxonomy.leaves) :])
+    is_leaf = np.array([text not in above for text in encoding.texts])
+    places = np.full(is_leaf.size, len(taxonomy.leaves), dtype=np.int64)
+    leaves = [text for text in encoding.texts if text not in above]
+    places[is_leaf] = taxonomy.encode(leaves, encoding.column.name)
+    return np.argsort(np.argsort(places, kind="stable"), kind="stable")

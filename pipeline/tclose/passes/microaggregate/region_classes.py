@@ -51,7 +51,7 @@ from tclose.passes.plan.plan import Plan
 from tclose.privacy.person_closeness import PersonDemand
 from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
 
-# Of the time for a region: clusters, a search, and one from another start, where there is one.
+# Of the time for a region: clusters, a search, and those from other starts, where there are any.
 SHARES_OF_STEPS = 0.1, 0.5, 0.95
 # Share of the pairs of records in a class of a start that may be of one person, for a search of
 # classes that have none: below .004 of balanced starts of tables whose patients come back, above
@@ -117,11 +117,11 @@ def cluster_region(
     first, middle, last = SHARES_OF_STEPS
     with part_of_task(first, last if start.beside is None else middle):
         end = search.run(start)
-    beside = None if start.beside is None else start.beside(end.labels)
-    if beside is None:
-        return end
-    with part_of_task(middle, last):
-        ends = end, search.run(beside)
+    beside, ends = [] if start.beside is None else start.beside(end.labels), [end]
+    for number, other in enumerate(beside):
+        step = (last - middle) / len(beside)
+        with part_of_task(middle + number * step, middle + (number + 1) * step):
+            ends.append(search.run(other))
     return min(ends, key=lambda end: (end.n_violating, measure_released(scaled, end.labels)))
 
 
