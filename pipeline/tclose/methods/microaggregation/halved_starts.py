@@ -20,7 +20,7 @@ LEAST_CLASSES = 0.5
 
 def find_halved(problem: ClusteringProblem, most_lost: float, n_classes: int) -> Clustering | None:
     """The smallest halves that hold what is asked, if they lose no more, in place of so many."""
-    if float(min(problem.max_emds)) * sqrt(problem.k) < LEAST_LIMIT:
+    if float(min(problem.max_emds, default=1)) * sqrt(problem.k) < LEAST_LIMIT:
         return None
     labels = halve(problem)
     if labels is None or labels.max() + 1 < LEAST_CLASSES * n_classes:

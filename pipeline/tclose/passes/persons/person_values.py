@@ -16,7 +16,12 @@ from tclose.passes.persons.person_digest import WORD, digest_persons
 from tclose.passes.persons.person_keys import merge_key_counts
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
-from tclose.privacy.person_closeness import PersonDemand, PersonDistribution, weigh_persons, with_tree
+from tclose.privacy.person_closeness import (
+    PersonDemand,
+    PersonDistribution,
+    weigh_persons,
+    with_tree,
+)
 from tclose.runtime.artifacts.arrays import ArrayFile, DistributionFile
 from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
 from tclose.runtime.pipeline import PassContext
@@ -112,9 +117,7 @@ def load_person_demand(workspace: Workspace) -> PersonDemand | None:
     return PersonDemand(plan.k, plan.verification_limits, tuple(weighed))
 
 
-def _read_entries(
-    workspace: Workspace, tables: Sequence[Distribution]
-) -> list[tuple[Int64, ...]]:
+def _read_entries(workspace: Workspace, tables: Sequence[Distribution]) -> list[tuple[Int64, ...]]:
     """Of each attribute the merged counts, range by range of its values, mapped from disk."""
     entries: list[tuple[Int64, ...]] = [() for _ in tables]
     for index, item in enumerate(_list_ranges(tables, 0)):

@@ -36,8 +36,8 @@ PERSON_ROWS = FileArtifact("verify/person-rows", ArrayFile)
 PERSON_CODES = FileArtifact("verify/person-codes", ArrayFile)
 # By attribute, of a key range, int64 (3, pairs): classes, values, rows of both; ascending.
 CLASS_VALUES = FileArtifact("verify/class-values", ArrayFile)
-# The same of all key ranges, which tasks map, so that it is in memory once: where the values of each
-# class begin, int64 (classes + 1,); values, and the rows with each, int64 (pairs,).
+# The same of all key ranges, which tasks map, so that it is in memory once: where the values of
+# each class begin, int64 (classes + 1,); values, and the rows with each, int64 (pairs,).
 VALUE_STARTS = FileArtifact("trace/value-starts", ArrayFile)
 VALUES = FileArtifact("trace/values", ArrayFile)
 VALUE_COUNTS = FileArtifact("trace/value-counts", ArrayFile)
@@ -103,17 +103,15 @@ def trace_task(workspace: Workspace, item: TraceInput, pending: PendingFiles) ->
     pairs, ends = _pair_up(np.concatenate(pieces, axis=1), item.last - item.first)
     pending.new(SIGNATURES).write(_sign(pairs, ends))
     n_several = int(np.count_nonzero(np.diff(ends) > 1))
-    n_told = _count_told(workspace, plan, item, pairs, ends)
+    n_told = _count_told(workspace, plan, pairs, ends)
     if not plan.keeps_persons:
         return TracedPersons(n_several, n_told)
     once = np.vstack([pairs[0], np.ones_like(pairs[1])])
     pending.new(CLASS_SIGNATURES).write(_sign(once, ends))
-    return TracedPersons(n_several, n_told, _count_told(workspace, plan, item, once, ends))
+    return TracedPersons(n_several, n_told, _count_told(workspace, plan, once, ends))
 
 
-def _count_told(
-    workspace: Workspace, plan: Plan, item: TraceInput, pairs: Int64, ends: Int64
-) -> Int64:
+def _count_told(workspace: Workspace, plan: Plan, pairs: Int64, ends: Int64) -> Int64:
     """Persons with one value left, by attribute that lasts; ``pairs``, ``ends``: of `_pair_up`."""
     n_told = []
     for a in _list_lasting(plan):

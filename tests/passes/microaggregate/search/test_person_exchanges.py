@@ -123,7 +123,9 @@ def test_second_records_are_counted(records: ClassedRecords, data: st.DataObject
     persons = np.array(drawn, dtype=np.int64)
     by_class = group_by_label(records.labels, records.n_classes)
     classes = np.arange(records.n_classes)
-    block, rows = gather_block((*records.arrays()[:7], persons, records.arrays()[8]), by_class, classes)
+    block, rows = gather_block(
+        (*records.arrays()[:7], persons, records.arrays()[8]), by_class, classes
+    )
     for c, members in enumerate(records.classes):
         inside = [i for i in range(n) if rows[i] in members]
         others = [i for i in range(n) if rows[i] not in members]

@@ -200,7 +200,10 @@ def lay_out(tables: Sequence[PersonDistribution], limits: Sequence[Fraction]) ->
     prefix, shares = np.zeros((2, sum(sizes) + len(sizes))), np.zeros((2, sum(n_nodes)))
     first_node = 0
     for a, (table, metric) in enumerate(zip(tables, metrics, strict=True)):
-        values, padded = slice(starts[a], starts[a + 1]), slice(starts[a] + a, starts[a + 1] + a + 1)
+        values, padded = (
+            slice(starts[a], starts[a + 1]),
+            slice(starts[a] + a, starts[a + 1] + a + 1),
+        )
         for over, of_table in ((ROWS, table.rows), (PERSONS, table.shares)):
             cumulative[over, values] = of_table.cumulative / of_table.n_records
             prefix[over, padded] = of_table.prefix / of_table.n_records
