@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tclose.runtime.artifacts.arrays import (
+    ArrayFile,
     DistributionFile,
     RecordsFile,
     TableFile,
@@ -30,6 +31,15 @@ def test_class_keys_are_numbers_or_texts(values, kind, tmp_path):
     keys = key_array(file.read(), "k0")
     assert keys.dtype.kind == kind
     assert keys.tolist() == array.to_pylist()
+
+
+@pytest.mark.parametrize("pieces", [[], [[]], [[1, -2], [], [2**62]]])
+def test_pieces_of_an_array_are_read_as_one(pieces, tmp_path):
+    file = ArrayFile(tmp_path / "joined")
+    file.write_pieces([np.array(piece, dtype=np.int64) for piece in pieces])
+    joined = file.read()
+    assert joined.dtype == np.int64
+    assert joined.tolist() == [number for piece in pieces for number in piece]
 
 
 def test_texts_of_several_pieces_sort_as_the_release_does():

@@ -1,4 +1,4 @@
-"""Starts of a search: several partitions of a region, of which that with the least loss is taken.
+"""Starts of a search: several partitions of a region, of which that is taken which promises most.
 
 Clusters of a record per quantile subset are like the table, whatever that loses: they are balanced.
 Some or all of the records may be clustered otherwise, see `natural_classes`, `near_starts` and
@@ -43,7 +43,7 @@ Search = Literal["off", "short", "long"]
 def choose_start(
     problem: ClusteringProblem, plain: Clustering, search: Search = "off"
 ) -> Clustering:
-    """The start that loses least: balanced clusters, with natural classes or without, or others.
+    """The best start: balanced clusters, with natural classes or without, or near ones, or halves.
 
     Before a long search no others are looked for: it is known afterwards what they have to be
     better than, and they are found ``beside`` then.

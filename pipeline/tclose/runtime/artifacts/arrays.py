@@ -96,13 +96,13 @@ class ArrayFile(WorkingFile):
             np.save(stream, array)
 
     def write_pieces(self, pieces: Sequence[Int64]) -> None:
-        """Write arrays (n,) one after the other as one."""
+        """Write arrays int64 (n,) one after the other as one, none of which is copied."""
         shape = (sum(piece.size for piece in pieces),)
         header = {"descr": np.dtype(np.int64).str, "fortran_order": False, "shape": shape}
         with self.path.open("wb") as stream:
             np.lib.format.write_array_header_1_0(stream, header)
             for piece in pieces:
-                piece.astype(np.int64, copy=False).tofile(stream)
+                piece.tofile(stream)
 
     def read(self) -> np.ndarray:
         """Map the array, read-only."""
