@@ -176,7 +176,7 @@ def count_clustered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("size", "sampled"), [(5, [15, 15]), (20, [15])], ids=["blocks", "a part of one block"]
+    ("size", "sampled"), [(5, [7, 15]), (20, [7])], ids=["blocks", "a part of one block"]
 )
 @pytest.mark.parametrize(("limit", "is_near"), [(Fraction(1, 2), True), (Fraction(1, 50), False)])
 def test_a_few_blocks_tell_that_near_records_lose_too_much(
@@ -184,13 +184,14 @@ def test_a_few_blocks_tell_that_near_records_lose_too_much(
 ) -> None:
     monkeypatch.setattr(near_starts, "MOST_UNJUDGED", 30)
     monkeypatch.setattr(near_starts, "SAMPLED_RECORDS", 15)
+    monkeypatch.setattr(near_starts, "FIRST_SAMPLED", 8)
     monkeypatch.setattr(near_starts, "SAMPLED_BLOCKS", 2)
     clustered = count_clustered(monkeypatch)
     ages = np.random.default_rng(3).permutation(np.arange(60)).tolist()
     problem = problem_of(ages, ["a"] * 60, ages, k=3, limit=limit, size=size)
     choose_start(problem, cut_plainly(problem))
     # The first block that loses too much by itself decides.
-    assert clustered == ([*sampled, 60] if is_near else [15])
+    assert clustered == ([*sampled, 60] if is_near else [7])
 
 
 @pytest.mark.parametrize(("uneven", "n_sampled"), [(3.0, 1), (math.inf, 3)])
@@ -200,6 +201,7 @@ def test_a_block_that_loses_far_more_than_its_part_decides(
     """What all eight may lose together is lost in the third of them."""
     monkeypatch.setattr(near_starts, "SAMPLED_UNEVEN", uneven)
     monkeypatch.setattr(near_starts, "SAMPLED_RECORDS", 30)
+    monkeypatch.setattr(near_starts, "FIRST_SAMPLED", 30)
     monkeypatch.setattr(near_starts, "MOST_UNJUDGED", 30)
     clustered = count_clustered(monkeypatch)
     ages = np.random.default_rng(3).permutation(np.arange(240)).tolist()

@@ -30,6 +30,8 @@ MOST_UNJUDGED = 32_768
 # Blocks, of about so many records, by which more are judged before all are clustered.
 SAMPLED_BLOCKS = 8
 SAMPLED_RECORDS = 2048
+# The same of the first one, which tells where hardly any near records can be within t.
+FIRST_SAMPLED = 512
 # From the middle one on they are taken by steps, so that the first few are of all parts; and how
 # many times what may be lost on average these may lose.
 SAMPLED_STEP = 5
@@ -105,12 +107,13 @@ class NearStart:
         far too much are refused at the first block, which is one of the middle.
         """
         sampled = _sample_blocks(rows, *self.blocks, self.problem.k)
-        n_sampled = sum(block.size // _count_parts(block) for block in sampled)
+        mosts = [FIRST_SAMPLED, *[SAMPLED_RECORDS] * len(sampled)][: len(sampled)]
+        n_sampled = sum(map(_count_sampled, sampled, mosts))
         of_all, looked_at, lost = most_lost * n_sampled / rows.size, 0, 0.0
-        for block in sampled:
+        for block, most_records in zip(sampled, mosts, strict=True):
             members = block
-            if _count_parts(block) > 1:
-                parts = _cut_near(self.problem, block, SAMPLED_RECORDS)
+            if _count_sampled(block, most_records) < block.size:
+                parts = _cut_near(self.problem, block, most_records)
                 members = block[np.sort(parts[len(parts) // 2])]
             sample = _take(self.problem, members)
             near = cluster_near(sample, np.arange(members.size), SAMPLED_RECORDS)
@@ -198,9 +201,9 @@ def _sample_blocks(rows: Int64, order: Int64, starts: Int64, k: int) -> list[Int
     return [members for members in sampled if members.size >= k]
 
 
-def _count_parts(block: Int64) -> int:
-    """How many parts a block is cut into, of which one is judged."""
-    return 1 << max(0, (block.size - 1) // SAMPLED_RECORDS).bit_length()
+def _count_sampled(block: Int64, most: int) -> int:
+    """How many records of a block are judged: one of the equal parts that it is cut into."""
+    return block.size // (1 << max(0, (block.size - 1) // most).bit_length())
 
 
 def _take(problem: ClusteringProblem, rows: Int64) -> ClusteringProblem:

@@ -59,9 +59,9 @@ def choose_start(
     n_classes = int(balanced.labels.max()) + 1
     of_near = near.find_before(loss, n_classes, is_searched=search != "off")
     start = of_near or balanced
+    of_start = loss if of_near is None else measure_released(problem.scaled, start.labels)
     share = HALVED_SHARE if search == "off" or of_near is None else SHARE_OF_NEAR
-    most_lost = share * measure_released(problem.scaled, start.labels)
-    return find_halved(problem, most_lost, int(start.labels.max()) + 1) or start
+    return find_halved(problem, share * of_start, int(start.labels.max()) + 1) or start
 
 
 def _find_beside(near: NearStart, loss: float, labels: Int64) -> list[Clustering]:

@@ -33,6 +33,7 @@ from tclose.passes.persons.person_values import (
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import (
     BUCKETED_VALUES,
+    CHANGED_INPUT,
     LACKS,
     ORIGINAL,
     PERSON,
@@ -40,7 +41,7 @@ from tclose.passes.plan.plan_files import (
     confidential_codes,
     filled_by_class,
     load_distributions,
-    record_type,
+    pack_records,
 )
 from tclose.passes.series.series_units import load_units
 from tclose.passes.summarise.records import (
@@ -56,7 +57,7 @@ from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFi
 from tclose.runtime.tasks import Task
 
 HISTOGRAM = Artifact("histogram", np.ndarray)
-RECORDS = FileArtifact("encode/records", RecordsFile)
+RECORDS = FileArtifact("encode/records", RecordsFile, version=2)
 PASSTHROUGH = FileArtifact("encode/passthrough", TableFile)
 
 
@@ -88,15 +89,13 @@ def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) 
         units = load_units(workspace, plan, of_records.numbers)
     bins = _find_bins(plan, source, item.index, complete_rows, (keys, held, units))
     order, bin_starts = group_by_label(bins, plan.n_bins)
-    records = np.empty(len(complete_rows), dtype=record_type(plan))
-    records[POSITION] = positions
-    named = {f"q{j}": column for j, column in enumerate(keys)}
+    named: dict[str, Keys] = {POSITION: positions}
+    named |= {f"q{j}": column for j, column in enumerate(keys)}
     named |= {f"c{a}": column for a, column in enumerate(codes)}
     named |= _find_gaps(plan, with_gaps, mask)
-    for name, encoded in named.items():
-        records[name] = encoded
     if of_records is not None:
-        records[PERSON] = of_records.numbers
+        named[PERSON] = of_records.numbers
+    records = pack_records(plan, named)
     pending.new(RECORDS).write(records.take(order))
     if plan.along:
         pending.new(PASSTHROUGH).write(_order_passthrough(plan, complete_rows, pa.array(order)))
@@ -212,7 +211,7 @@ def _find_bins(
             None if units is None else units[rows],
         )
     if (bins < 0).any():
-        raise DataError("the input changed while it was read; run again when it is at rest")
+        raise DataError(CHANGED_INPUT)
     return bins
 
 

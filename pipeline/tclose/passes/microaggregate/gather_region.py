@@ -27,6 +27,7 @@ from tclose.passes.plan.plan_files import (
     load_distributions,
     record_type,
     stack_codes,
+    unpack_keys,
 )
 from tclose.passes.summarise.records import JOINTS
 from tclose.runtime.artifacts.arrays import WorkingFile
@@ -103,7 +104,7 @@ def gather_region(workspace: Workspace, plan: Plan, item: RegionInput) -> Gather
     codes = stack_codes(encoded, plan, workspace.load_shared(JOINTS))
     distributions = load_distributions(workspace, plan)
     records = RegionRecords(
-        keys=[np.ascontiguousarray(encoded[f"q{j}"]) for j in range(len(plan.encodings))],
+        keys=unpack_keys(encoded, plan),
         codes=codes,
         cells=release_partition.cells.find(codes, plan.subset_attribute),
         subset_starts=subset_starts,

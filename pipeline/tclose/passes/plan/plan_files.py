@@ -23,6 +23,7 @@ BUCKETED_VALUES = FileArtifact("plan/bucketed-values", DistributionFile)
 POSITION = "position"
 PERSON = "person"
 LACKS = "g"  # and the number of a quasi-identifier: 1 where the record has no value of it
+CHANGED_INPUT = "the input changed while it was read; run again when it is at rest"
 ORIGINAL = "o"  # and a number: what noise was drawn for; it stays in the working files
 
 
@@ -58,7 +59,7 @@ def find_codes(distribution: Distribution, keys: Keys) -> Int64:
     codes[order] = np.searchsorted(distribution.values, keys[order])
     known = np.minimum(codes, distribution.values.size - 1)
     if not np.array_equal(distribution.values[known], keys):
-        raise DataError("the input changed while it was read; run again when it is at rest")
+        raise DataError(CHANGED_INPUT)
     return codes
 
 
@@ -72,22 +73,63 @@ def key_encodings(plan: Plan) -> list[Encoding]:
 def record_type(plan: Plan) -> np.dtype:
     """An encoded record: its position, the keys of its quasi-identifiers, its confidential codes.
 
-    ``position``, ``q0``, ``q1``, ..., ``c0``, ...: int64, or float64 where keys are floats; then
-    ``person``, where there is a column of them; and last, of the quasi-identifiers that
-    `filled_by_class` names, which records lack them, uint8: ``g0``, ...
+    ``position``, ``q0``, ``q1``, ..., ``c0``, ...; ``person``, where there is a column of them; of
+    the quasi-identifiers that `filled_by_class` names, which records lack them: ``g0``, ...
+    Each is as narrow as the table's values of it allow, the wide ones first.
     """
-    quasi: list[type[np.generic]] = [
-        np.float64 if e.has_float_keys else np.int64 for e in plan.encodings
-    ]
-    names = [POSITION, *(f"q{j}" for j in range(len(quasi)))]
-    names += [f"c{a}" for a in range(plan.n_released)]
-    kinds: list[type[np.generic]] = [np.int64, *quasi, *[np.int64] * plan.n_released]
+    kinds: dict[str, np.dtype] = {POSITION: np.dtype(np.int64)}
+    kinds |= {f"q{j}": _key_type(encoding) for j, encoding in enumerate(plan.encodings)}
+    code_type = _integer_type(0, plan.n_records)
+    kinds |= {f"c{a}": code_type for a in range(plan.n_released)}
     if plan.persons is not None:
-        names, kinds = [*names, PERSON], [*kinds, np.int64]
-    lacking = filled_by_class(plan)
-    names += [f"{LACKS}{j}" for j in lacking]
-    kinds += [np.uint8] * len(lacking)
-    return np.dtype(list(zip(names, kinds, strict=True)), align=bool(lacking))
+        kinds[PERSON] = np.dtype(np.int64)
+    kinds |= {f"{LACKS}{j}": np.dtype(np.int8) for j in filled_by_class(plan)}
+    wide_first = sorted(kinds.items(), key=lambda field: -field[1].itemsize)
+    return np.dtype(wide_first, align=True)
+
+
+def _key_type(encoding: Encoding) -> np.dtype:
+    if encoding.has_float_keys:
+        return np.dtype(np.float64)
+    if encoding.categories is None or encoding.ranks is not None:
+        return _integer_type(int(encoding.low), int(encoding.high))
+    return _integer_type(0, len(encoding.categories))
+
+
+def _integer_type(low: int, high: int) -> np.dtype:
+    """The narrowest signed integers that hold both."""
+    return np.min_scalar_type(min(low, -1 - high))
+
+
+def pack_records(plan: Plan, columns: dict[str, Keys]) -> np.ndarray:
+    """Records of the `record_type`, from its columns (n,), int64 or float64.
+
+    Raises
+    ------
+    DataError
+        Values are not those that the plan was made from.
+    """
+    records = np.empty(columns[POSITION].size, dtype=record_type(plan))
+    for name, column in columns.items():
+        kind = records.dtype[name]
+        if column.size and kind.kind == "i" and not _fit(column, kind):
+            raise DataError(CHANGED_INPUT)
+        records[name] = column
+    return records
+
+
+def _fit(column: Keys, kind: np.dtype) -> bool:
+    limits = np.iinfo(kind)
+    return bool(limits.min <= column.min() and column.max() <= limits.max)
+
+
+def unpack_keys(records: np.ndarray, plan: Plan) -> list[Keys]:
+    """Keys of the quasi-identifiers of encoded records: int64 or float64 (n,) each."""
+    columns = [records[f"q{j}"] for j in range(len(plan.encodings))]
+    return [
+        column.astype(np.float64) if encoding.has_float_keys else column.astype(np.int64)
+        for column, encoding in zip(columns, plan.encodings, strict=True)
+    ]
 
 
 def filled_by_class(plan: Plan) -> tuple[int, ...]:

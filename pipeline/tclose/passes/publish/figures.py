@@ -39,14 +39,16 @@ class ValueLabels:
     labels: Sequence[str]
     of_value: Int64
 
-    def share(self, codes: Int64, counts: Int64) -> Shares:
+    def share(self, counts: Int64, codes: Int64 | None = None) -> Shares:
         """Shares of records, by label.
 
         Parameters
         ----------
-        codes, counts : int64 (d,): positions of values, and records that have each
+        counts, codes : int64 (d,): records that have each value, and its position; of all values
+            in their order without positions
         """
-        sums = np.bincount(self.of_value[codes], counts, len(self.labels))
+        labels = self.of_value if codes is None else self.of_value[codes]
+        sums = np.bincount(labels, counts, len(self.labels))
         return Shares(labels=list(self.labels), shares=_shares(sums))
 
 
@@ -82,11 +84,11 @@ def describe_figures(
 def _describe_attribute(
     grouping: ValueLabels, distribution: Distribution, distances: DistanceProfile
 ) -> AttributeFigures:
-    values = np.arange(distribution.values.size)
+    codes, counts = distances.farthest
     return AttributeFigures(
-        table=grouping.share(values, distribution.counts),
-        farthest=grouping.share(distances.farthest[0], distances.farthest[1]),
-        farthest_records=int(distances.farthest[1].sum()),
+        table=grouping.share(distribution.counts),
+        farthest=grouping.share(counts, codes),
+        farthest_records=int(counts.sum()),
         distances=_shares(distances.counts),
     )
 
@@ -150,8 +152,9 @@ def _group_ranges(encoding: Encoding, distribution: Distribution, ends: Keys) ->
     labels = [f"below {texts[0]}"]
     labels += [f"{a} to {b}" for a, b in pairwise(texts)]
     labels.append(f"{texts[-1]} or more")
-    of_value = np.searchsorted(ends, distribution.values, side="right")
-    return ValueLabels(labels, of_value.astype(np.int64))
+    starts = np.searchsorted(distribution.values, ends)
+    n_values = np.diff(starts, prepend=0, append=distribution.values.size)
+    return ValueLabels(labels, np.repeat(np.arange(len(labels)), n_values))
 
 
 def _unit(encoding: Encoding) -> float:
