@@ -8,14 +8,16 @@ import numpy as np
 from tclose.model.array_types import Int64, Integers
 from tclose.passes.plan.coarse_tree import count_regions
 from tclose.passes.plan.plan import Plan, UnitRegions
+from tclose.passes.series.earlier_registers import REGISTERED
 from tclose.passes.series.link_persons import SeriesLink, check_window
+from tclose.passes.series.placed_window import PlacedWindow
 from tclose.passes.series.series_cells import (
     ABSENT_CLASS,
     KnownRelease,
     find_cells,
     number_densely,
 )
-from tclose.passes.series.window_persons import REGISTERED, PlacedWindow, find_own
+from tclose.passes.series.window_persons import find_own
 from tclose.runtime.artifacts.arrays import ArrayFile
 from tclose.runtime.artifacts.artifacts import FileArtifact, Workspace
 from tclose.runtime.pipeline import PassContext

@@ -6,51 +6,38 @@ which is the same for any number of partitions and workers; then persons are num
 come, release by release, since rows are class by class: who was together is near in memory.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tclose.data.key_rows import find_changes, sort_words
 from tclose.model.array_types import Int32, Int64
-from tclose.model.distribution import Distribution
-from tclose.passes.compare.keyed_hashes import UInt64
 from tclose.passes.persons.person_numbers import (
     NUMBERED,
     cut_hashes,
     search_hashes,
 )
 from tclose.passes.plan.plan import Plan
-from tclose.passes.series.series_cells import KnownRelease, place_release
-from tclose.releases.series.register_file import NOBODY, ReleasedPersons, load_register
-from tclose.releases.series.series_history import SeriesRelease
+from tclose.passes.series.earlier_registers import REGISTERED_HASHES
+from tclose.passes.series.linked_records import LINKED_HASHES
+from tclose.passes.series.refused_releases import check_once
 from tclose.runtime.artifacts.arrays import ArrayFile
-from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
-from tclose.runtime.free_memory import free_memory
+from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
 from tclose.runtime.pipeline import PassContext
 from tclose.runtime.tasks import Task
 
-# Of a partition's complete records, uint64 (2, n): both words of the hash.
-LINKED_HASHES = FileArtifact("link/hashes", ArrayFile)
-# The same of each release of the window by its rows, and then of who was forgotten.
-REGISTERED_HASHES = FileArtifact("summarise/registered-hashes", ArrayFile)
-# Of each release of the window, int32 (1 + attributes, n): class and values, by position; and for
-# how long rows were held, where some are.
-REGISTERED_ROWS = FileArtifact("summarise/registered-rows", ArrayFile)
-# Of each attribute the arrays of its distribution, one after the other: int64.
-REGISTERED_TABLES = FileArtifact("summarise/registered-tables", ArrayFile)
-# What its register says besides.
-REGISTERED = Artifact("registered", tuple[ReleasedPersons, ...], version=2)
 # Of a range of hashes, int32 (2, m): row in its piece, and rank in the range; piece by piece.
 RANGE_RANKS = FileArtifact("rank/ranks", ArrayFile)
 RANKED_HASHES = FileArtifact("rank/hashes", ArrayFile)  # uint64 (2, persons of the range)
 # Of each release of the window, int32 (n,): the number of each row's person.
-WINDOW_PERSONS = FileArtifact("summarise/window-persons", ArrayFile)
-RANK_NUMBERS = FileArtifact("summarise/rank-numbers", ArrayFile)  # int32 (persons,): of each rank
+WINDOW_PERSONS = FileArtifact("window/persons", ArrayFile)
+# The same of the table's records, partition by partition, and of who was forgotten in a register.
+TABLE_PERSONS = FileArtifact("window/table", ArrayFile)
+FORGOTTEN_PERSONS = FileArtifact("window/forgotten", ArrayFile)
+RANK_NUMBERS = FileArtifact("window/rank-numbers", ArrayFile)  # int32 (persons,): of each rank
 
 
 # Rows of all releases that a task ranks, about, unless there are more ranges of hashes then than
@@ -74,23 +61,6 @@ class RankedRange:
 
     n_persons: int
     n_rows: tuple[int, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class WindowPersons:
-    """The numbers of persons: of those who were forgotten, and of the table's records.
-
-    ``of_ranges``: persons in each range of hashes.
-    """
-
-    of_ranges: tuple[int, ...]
-    forgotten: Int32
-    table: Int32
-
-    @property
-    def n_persons(self) -> int:
-        """All persons."""
-        return sum(self.of_ranges)
 
 
 def rank_task(workspace: Workspace, item: RankInput, pending: PendingFiles) -> RankedRange:
@@ -127,77 +97,17 @@ def _choose_between(words: NDArray[np.uint64], ends: NDArray[np.uint64]) -> NDAr
 RANK_TASK = Task("rank", "telling persons apart", rank_task, (RANGE_RANKS, RANKED_HASHES))
 
 
-def read_registers(
-    context: PassContext, releases: Sequence[SeriesRelease]
-) -> tuple[ReleasedPersons, ...]:
-    """Read the registers of a window into working files; what they say besides their rows.
-
-    Raises
-    ------
-    OutputError
-        One is missing, or not as it was published.
-    """
-    workspace, registered = context.workspace, []
-    forgotten = [NOBODY]
-    for index, release in enumerate(releases):
-        persons = load_register(release)
-        workspace.new_file(REGISTERED_HASHES, index).write(persons.hashes.T)
-        rows = np.empty((1 + len(persons.codes), persons.classes.size), dtype=np.int32)
-        rows[0], rows[1:] = persons.classes, persons.codes
-        if persons.stale.size:
-            rows = np.vstack([rows, persons.stale.astype(np.int32)])
-        workspace.new_file(REGISTERED_ROWS, index).write(rows)
-        counted = [array for table in persons.tables for array in (table.cumulative, table.prefix)]
-        nothing = np.empty(0, dtype=np.int64)
-        workspace.new_file(REGISTERED_TABLES, index).write(np.concatenate([nothing, *counted]))
-        forgotten.append(persons.forgotten)
-        registered.append(_without_rows(persons))
-        del persons
-        free_memory()
-    workspace.new_file(REGISTERED_HASHES, len(releases)).write(np.concatenate(forgotten).T)
-    context.write(REGISTERED, tuple(registered))
-    return tuple(registered)
-
-
-def _without_rows(persons: ReleasedPersons) -> ReleasedPersons:
-    nothing = np.empty(0, dtype=np.int64)
-    codes = np.empty((len(persons.codes), 0), dtype=np.int64)
-    return replace(persons, hashes=NOBODY, classes=nothing, codes=codes, stale=nothing)
-
-
-def number_window(context: PassContext, n_releases: int, n_partitions: int) -> WindowPersons:
-    """Number the persons of a window and of a table; those of the releases stay in files."""
-    workspace = context.workspace
-    ranked = _rank_pieces(context, n_releases + 1, n_partitions)
-    numbers, n_numbered = np.full(ranked.n_persons, -1, dtype=np.int32), 0
-
-    def number(ranks: Int32) -> Int32:
-        nonlocal n_numbered
-        new = ranks[numbers[ranks] < 0]
-        numbers[new] = np.arange(n_numbered, n_numbered + new.size, dtype=np.int32)
-        n_numbered += new.size
-        return numbers[ranks]
-
-    for index in range(n_releases):
-        workspace.new_file(WINDOW_PERSONS, index).write(number(ranked.read(workspace, index)))
-    first = n_releases + 1
-    pieces = [ranked.read(workspace, first + i) for i in range(n_partitions)]
-    table = number(np.concatenate([np.empty(0, dtype=np.int32), *pieces]))
-    del pieces
-    # Who was in several releases was forgotten in each.
-    forgotten = number(np.unique(ranked.read(workspace, n_releases)))
-    workspace.new_file(RANK_NUMBERS).write(numbers)
-    return WindowPersons(ranked.of_ranges, forgotten, table)
-
-
 @dataclass(frozen=True, eq=False)
 class RankedPieces:
     """Ranks among all persons of the rows of several pieces, which are in files by ranges.
 
-    ``of_ranges``: persons in each range of hashes; ``starts`` int64 (ranges, pieces + 1): where
-    the rows of each piece begin in the file of a range.
+    The pieces are those of ``n_releases`` registers, of who was forgotten in them, and of
+    ``n_partitions`` partitions. ``of_ranges``: persons in each range of hashes; ``starts`` int64
+    (ranges, pieces + 1): where the rows of each piece begin in the file of a range.
     """
 
+    n_releases: int
+    n_partitions: int
     of_ranges: tuple[int, ...]
     starts: Int64
 
@@ -218,74 +128,55 @@ class RankedPieces:
         return ranks
 
 
-def _rank_pieces(context: PassContext, n_registers: int, n_partitions: int) -> RankedPieces:
-    workspace = context.workspace
+def rank_window(context: PassContext, n_releases: int, n_partitions: int) -> RankedPieces:
+    """Rank the persons of a window and of a table by their hashes, range by range."""
+    workspace, n_registers = context.workspace, n_releases + 1
     sizes = [workspace.file(REGISTERED_HASHES, i).read().shape[1] for i in range(n_registers)]
     sizes += [workspace.file(LINKED_HASHES, i).read().shape[1] for i in range(n_partitions)]
     n_ranges = min(MOST_RANGES, max(1, -(-sum(sizes) // RANKED_ROWS)))
     items = [RankInput(index, n_ranges, n_registers, n_partitions) for index in range(n_ranges)]
     ranges = context.map(RANK_TASK, items)
     starts = np.array([np.cumsum([0, *one.n_rows]) for one in ranges])
-    return RankedPieces(tuple(one.n_persons for one in ranges), starts)
+    of_ranges = tuple(one.n_persons for one in ranges)
+    return RankedPieces(n_releases, n_partitions, of_ranges, starts)
 
 
-@dataclass(frozen=True, eq=False)
-class PlacedWindow(Sequence[KnownRelease]):
-    """The earlier releases over all persons, by their numbers, and perhaps the newest one.
+def window_task(workspace: Workspace, ranked: RankedPieces, pending: PendingFiles) -> None:
+    """Number the persons of a window and of a table.
 
-    Each is mapped anew when it is looked at, and let go with it: what is read of a map counts as
-    memory as long as there is a map.
-
-    ``registered``: what `read_registers` returned; ``limits``: what attributes are held to now;
-    others to what they were.
+    Raises
+    ------
+    PolicyError
+        A person has several records in the table.
     """
+    numbers, n_numbered = np.full(ranked.n_persons, -1, dtype=np.int32), 0
 
-    workspace: Workspace
-    registered: Sequence[ReleasedPersons]
-    n_persons: int
-    limits: Mapping[str, Fraction] = field(default_factory=dict)
-    newest: tuple[KnownRelease, ...] = ()
+    def number(ranks: Int32) -> Int32:
+        nonlocal n_numbered
+        new = ranks[numbers[ranks] < 0]
+        numbers[new] = np.arange(n_numbered, n_numbered + new.size, dtype=np.int32)
+        n_numbered += new.size
+        return numbers[ranks]
 
-    def __len__(self) -> int:
-        """The releases."""
-        return len(self.registered) + len(self.newest)
-
-    @overload
-    def __getitem__(self, index: int) -> KnownRelease: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[KnownRelease]: ...
-
-    def __getitem__(self, index: int | slice) -> KnownRelease | Sequence[KnownRelease]:
-        """A release, oldest first."""
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        place = range(len(self))[index]
-        if place >= len(self.registered):
-            return self.newest[place - len(self.registered)]
-        persons = self.registered[place]
-        rows = self.workspace.file(REGISTERED_ROWS, place).read()
-        n_codes = 1 + len(persons.attributes)
-        whole = replace(persons, classes=rows[0], codes=rows[1:n_codes])
-        if len(rows) > n_codes:
-            whole = replace(whole, stale=rows[n_codes])
-        numbers = self.workspace.file(WINDOW_PERSONS, place).read()
-        tables = tuple(self._read_tables(place))
-        return place_release(whole, numbers, self.n_persons, self.limits, tables)
-
-    def _read_tables(self, place: int) -> Iterator[Distribution]:
-        counted = self.workspace.file(REGISTERED_TABLES, place).read()
-        start = 0
-        for space in self.registered[place].spaces:
-            middle, end = start + space.n_values, start + 2 * space.n_values + 1
-            cumulative, prefix = counted[start:middle], counted[middle:end]
-            yield Distribution(np.arange(space.n_values), cumulative, prefix, space.metric)
-            start = end
+    for index in range(ranked.n_releases):
+        pending.new(WINDOW_PERSONS, index).write(number(ranked.read(workspace, index)))
+    first = ranked.n_releases + 1
+    pieces = [ranked.read(workspace, first + i) for i in range(ranked.n_partitions)]
+    table = number(np.concatenate([np.empty(0, dtype=np.int32), *pieces]))
+    check_once(table)
+    pending.new(TABLE_PERSONS).write(table)
+    # Who was in several releases was forgotten in each.
+    forgotten = number(np.unique(ranked.read(workspace, ranked.n_releases)))
+    pending.new(FORGOTTEN_PERSONS).write(forgotten)
+    pending.new(RANK_NUMBERS).write(numbers)
 
 
-def find_hashes(workspace: Workspace, release: int, rows: NDArray[np.int64]) -> UInt64:
-    """The hashes of some rows of a release of the window: uint64 (n, 2)."""
-    return np.ascontiguousarray(workspace.file(REGISTERED_HASHES, release).read()[:, rows].T)
+WINDOW_TASK = Task(
+    "window",
+    "numbering persons of the series",
+    window_task,
+    (WINDOW_PERSONS, TABLE_PERSONS, FORGOTTEN_PERSONS, RANK_NUMBERS),
+)
 
 
 def find_own(workspace: Workspace, plan: Plan, of_ranges: Sequence[int]) -> Int32:
