@@ -17,10 +17,10 @@ from tclose.data.key_rows import find_changes, sort_words
 from tclose.model.array_types import Int32, Int64
 from tclose.passes.persons.person_numbers import (
     NUMBERED,
+    PersonCounts,
     cut_hashes,
     search_hashes,
 )
-from tclose.passes.plan.plan import Plan
 from tclose.passes.series.earlier_registers import REGISTERED_HASHES
 from tclose.passes.series.linked_records import LINKED_HASHES
 from tclose.passes.series.refused_releases import check_once
@@ -179,11 +179,12 @@ WINDOW_TASK = Task(
 )
 
 
-def find_own(workspace: Workspace, plan: Plan, of_ranges: Sequence[int]) -> Int32:
+def find_own(workspace: Workspace, persons: PersonCounts, of_ranges: Sequence[int]) -> Int32:
     """The number in the window of each person by that in the plan: int32 (persons,).
 
     Parameters
     ----------
+    persons : of the plan
     of_ranges : persons in each range of hashes that were ranked
 
     Raises
@@ -191,11 +192,10 @@ def find_own(workspace: Workspace, plan: Plan, of_ranges: Sequence[int]) -> Int3
     DataError
         There is a person who was not linked with the earlier releases.
     """
-    assert plan.persons is not None
     cuts = cut_hashes(len(of_ranges))[1:]
     firsts = np.cumsum(of_ranges) - np.array(of_ranges)
-    ranks, n_ranked = np.empty(plan.persons.n_persons, dtype=np.int32), 0
-    for number in range(len(plan.persons.of_ranges)):
+    ranks, n_ranked = np.empty(persons.n_persons, dtype=np.int32), 0
+    for number in range(len(persons.of_ranges)):
         numbered = workspace.file(NUMBERED, number).read()
         ends = [0, *np.searchsorted(numbered[0], cuts).tolist(), numbered.shape[1]]
         for index, (begin, stop) in enumerate(pairwise(ends)):
