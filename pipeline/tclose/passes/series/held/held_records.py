@@ -50,7 +50,7 @@ class Departed:
 
     ``rows`` int64 (n,): of the release before; ``values``: confidential ones, as the table has
     them; ``persons`` (n,): who they are; ``ages`` (n,): for how many releases each is held, if she
-    is; ``moved`` int64 (m,): records of the table whose persons had other confidential values in
+    is; ``moved`` (m,): records of the table whose persons had other confidential values in
     the release before.
     """
 
@@ -58,7 +58,7 @@ class Departed:
     values: tuple[pa.Array, ...]
     persons: Integers
     ages: Integers
-    moved: Int64
+    moved: Integers
 
     def take(self, chosen: Bools) -> "Departed":
         """Some of them: bool (n,)."""
