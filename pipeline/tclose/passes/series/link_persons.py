@@ -1,7 +1,9 @@
 """Links of the persons of a table to earlier releases of its series, and records to be left out.
 
 What can be released together with the earlier releases is decided before anything is counted: a
-record that is left out is read without its person from then on, and so is not complete.
+record that is left out is read without its person from then on, and so is not complete. Registers
+and files that were published are read by the command's own process, as no other need see them; what
+takes all persons at once is done by tasks.
 """
 
 from collections.abc import Sequence
