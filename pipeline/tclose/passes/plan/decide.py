@@ -24,11 +24,6 @@ from tclose.passes.plan.notices.telling_columns import warn_of_telling_columns
 from tclose.passes.plan.plan import DRAFT_PLAN, PLAN, Plan, check_k
 from tclose.passes.plan.plan_files import BUCKETED_VALUES, load_distributions
 from tclose.passes.plan.planner import make_plan
-from tclose.passes.series.earlier_registers import (
-    REGISTERED,
-    REGISTERED_ROWS,
-    REGISTERED_TABLES,
-)
 from tclose.passes.series.kept_centres import keep_centres
 from tclose.passes.series.link_persons import SERIES, SeriesLink, limits_made_for
 from tclose.passes.series.series_units import (
@@ -36,7 +31,12 @@ from tclose.passes.series.series_units import (
     find_units,
     join_regions,
 )
-from tclose.passes.series.window_persons import RANK_NUMBERS, RANKED_HASHES, WINDOW_PERSONS
+from tclose.passes.series.window.earlier_registers import (
+    REGISTERED,
+    REGISTERED_ROWS,
+    REGISTERED_TABLES,
+)
+from tclose.passes.series.window.window_persons import RANK_NUMBERS, RANKED_HASHES, WINDOW_PERSONS
 from tclose.passes.summarise.distributions import distribute
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, InputSummary
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS

@@ -11,7 +11,6 @@ from fractions import Fraction
 import numpy as np
 
 from tclose.model.attributes import Column
-from tclose.passes.series.earlier_registers import REGISTERED
 from tclose.passes.series.held.held_records import (
     HANDED_OUT,
     NOBODY_LEFT,
@@ -21,8 +20,6 @@ from tclose.passes.series.held.held_records import (
 )
 from tclose.passes.series.kept_records import LinkedTable, keep_records
 from tclose.passes.series.left_persons import count_leavers, find_churn, find_forgotten
-from tclose.passes.series.linked_records import read_linked
-from tclose.passes.series.placed_window import PlacedWindow
 from tclose.passes.series.refused_releases import (
     check_departures,
     check_held_share,
@@ -32,7 +29,10 @@ from tclose.passes.series.refused_releases import (
 )
 from tclose.passes.series.series_cells import Bools, KnownRelease, find_cells
 from tclose.passes.series.series_verdict import DROP, HOLD
-from tclose.passes.series.window_persons import FORGOTTEN_PERSONS, TABLE_PERSONS
+from tclose.passes.series.window.earlier_registers import REGISTERED
+from tclose.passes.series.window.linked_records import read_linked
+from tclose.passes.series.window.placed_window import PlacedWindow
+from tclose.passes.series.window.window_persons import FORGOTTEN_PERSONS, TABLE_PERSONS
 from tclose.policy.sections.privacy_settings import OverTimeSettings
 from tclose.runtime.artifacts.arrays import ArrayFile
 from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace

@@ -22,7 +22,6 @@ from tclose.passes.series.chosen_records import (
     Choice,
     ChoiceInput,
 )
-from tclose.passes.series.earlier_registers import read_registers
 from tclose.passes.series.headroom import choose_size
 from tclose.passes.series.held.handed_out import (
     HandedOut,
@@ -35,9 +34,10 @@ from tclose.passes.series.held.held_records import (
     copy_values,
     released_types,
 )
-from tclose.passes.series.linked_records import LINK_TASK
 from tclose.passes.series.series_verdict import HOLD, UNITE
-from tclose.passes.series.window_persons import WINDOW_TASK, rank_window
+from tclose.passes.series.window.earlier_registers import read_registers
+from tclose.passes.series.window.linked_records import LINK_TASK
+from tclose.passes.series.window.window_persons import WINDOW_TASK, rank_window
 from tclose.passes.summarise.records import Source
 from tclose.policy.policy import Policy
 from tclose.policy.sections.privacy_settings import OverTimeSettings

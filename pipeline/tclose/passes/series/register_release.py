@@ -16,13 +16,13 @@ from tclose.passes.persons.person_keys import PERSON_KEY
 from tclose.passes.persons.person_numbers import NUMBERED
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
-from tclose.passes.series.earlier_registers import REGISTERED
 from tclose.passes.series.kept_centres import describe_centres
 from tclose.passes.series.link_persons import SeriesLink, check_window, limits_over_time
-from tclose.passes.series.placed_window import PlacedWindow
 from tclose.passes.series.series_cells import number_hashes, place_release
 from tclose.passes.series.series_units import OWN_PERSONS
 from tclose.passes.series.series_verdict import SeriesVerdict, judge_series
+from tclose.passes.series.window.earlier_registers import REGISTERED
+from tclose.passes.series.window.placed_window import PlacedWindow
 from tclose.passes.summarise.input_summary import PARTITIONS
 from tclose.passes.verify.person_traces import PERSON_CODES, PERSON_ROWS
 from tclose.policy.sections.privacy_settings import OverTimeSettings

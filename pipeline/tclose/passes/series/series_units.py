@@ -9,17 +9,17 @@ from tclose.model.array_types import Int64, Integers
 from tclose.passes.persons.person_numbers import PersonCounts
 from tclose.passes.plan.coarse_tree import count_regions
 from tclose.passes.plan.plan import Plan, UnitRegions
-from tclose.passes.series.earlier_registers import REGISTERED
 from tclose.passes.series.kept_records import find_earlier
 from tclose.passes.series.link_persons import SeriesLink, check_window
-from tclose.passes.series.placed_window import PlacedWindow
 from tclose.passes.series.series_cells import (
     ABSENT_CLASS,
     KnownRelease,
     find_cells,
     number_densely,
 )
-from tclose.passes.series.window_persons import find_own
+from tclose.passes.series.window.earlier_registers import REGISTERED
+from tclose.passes.series.window.placed_window import PlacedWindow
+from tclose.passes.series.window.window_persons import find_own
 from tclose.runtime.artifacts.arrays import ArrayFile
 from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
 from tclose.runtime.pipeline import PassContext

@@ -14,16 +14,16 @@ from tclose.passes.compare.digest_task import DIGEST_KEY
 from tclose.passes.persons.person_keys import PERSON_KEY, prepare_key
 from tclose.passes.plan.notices.footprint import check_disk, check_pieces
 from tclose.passes.series.chosen_records import CHOOSE_TASK
-from tclose.passes.series.earlier_registers import (
+from tclose.passes.series.held.held_records import HANDED_OUT, HELD
+from tclose.passes.series.link_persons import SERIES, link_series
+from tclose.passes.series.window.earlier_registers import (
     REGISTERED,
     REGISTERED_HASHES,
     REGISTERED_ROWS,
     REGISTERED_TABLES,
 )
-from tclose.passes.series.held.held_records import HANDED_OUT, HELD
-from tclose.passes.series.link_persons import SERIES, link_series
-from tclose.passes.series.linked_records import LINK_TASK
-from tclose.passes.series.window_persons import RANK_TASK, WINDOW_TASK
+from tclose.passes.series.window.linked_records import LINK_TASK
+from tclose.passes.series.window.window_persons import RANK_TASK, WINDOW_TASK
 from tclose.passes.summarise.centres import find_centres
 from tclose.passes.summarise.input_summary import (
     INPUT_SUMMARY,

@@ -28,11 +28,6 @@ from tclose.passes.persons.person_values import (
 )
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
-from tclose.passes.series.earlier_registers import (
-    REGISTERED,
-    REGISTERED_ROWS,
-    REGISTERED_TABLES,
-)
 from tclose.passes.series.link_persons import SERIES
 from tclose.passes.series.register_release import (
     JUDGE_TASK,
@@ -40,7 +35,12 @@ from tclose.passes.series.register_release import (
     judge_release,
 )
 from tclose.passes.series.series_units import OWN_PERSONS
-from tclose.passes.series.window_persons import WINDOW_PERSONS
+from tclose.passes.series.window.earlier_registers import (
+    REGISTERED,
+    REGISTERED_ROWS,
+    REGISTERED_TABLES,
+)
+from tclose.passes.series.window.window_persons import WINDOW_PERSONS
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.passes.verify.class_checks import ClassChecks, add_whole_table, decide

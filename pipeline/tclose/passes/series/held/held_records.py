@@ -27,11 +27,11 @@ from tclose.data.keys import plain_type
 from tclose.model.array_types import Int32, Int64, Integers
 from tclose.model.attributes import Column
 from tclose.model.input_pieces import Partition
-from tclose.passes.series.earlier_registers import find_hashes
 from tclose.passes.series.held.divisible_cells import find_divisible
 from tclose.passes.series.held.handed_out import HandedOut, ToldApart, refuse_damaged
 from tclose.passes.series.kept_records import LinkedTable
 from tclose.passes.series.series_cells import Bools, KnownRelease, measure_cells
+from tclose.passes.series.window.earlier_registers import find_hashes
 from tclose.passes.summarise.records import Source
 from tclose.runtime.artifacts.arrays import TableFile, WorkingFile
 from tclose.runtime.artifacts.artifacts import FileArtifact

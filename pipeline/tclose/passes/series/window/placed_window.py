@@ -8,9 +8,9 @@ from typing import overload
 import numpy as np
 
 from tclose.model.distribution import Distribution
-from tclose.passes.series.earlier_registers import REGISTERED_ROWS, REGISTERED_TABLES
 from tclose.passes.series.series_cells import KnownRelease, place_release
-from tclose.passes.series.window_persons import WINDOW_PERSONS
+from tclose.passes.series.window.earlier_registers import REGISTERED_ROWS, REGISTERED_TABLES
+from tclose.passes.series.window.window_persons import WINDOW_PERSONS
 from tclose.releases.series.register_file import ReleasedPersons
 from tclose.runtime.artifacts.artifacts import Workspace
 

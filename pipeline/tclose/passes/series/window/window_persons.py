@@ -21,9 +21,9 @@ from tclose.passes.persons.person_numbers import (
     cut_hashes,
     search_hashes,
 )
-from tclose.passes.series.earlier_registers import REGISTERED_HASHES
-from tclose.passes.series.linked_records import LINKED_HASHES
 from tclose.passes.series.refused_releases import check_once
+from tclose.passes.series.window.earlier_registers import REGISTERED_HASHES
+from tclose.passes.series.window.linked_records import LINKED_HASHES
 from tclose.runtime.artifacts.arrays import ArrayFile
 from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
 from tclose.runtime.pipeline import PassContext
