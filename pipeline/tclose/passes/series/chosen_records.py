@@ -112,13 +112,10 @@ def choose_task(workspace: Workspace, item: ChoiceInput, pending: PendingFiles) 
     positions = read_linked(workspace, item.n_partitions)["position"].to_numpy()[left_out]
     pending.new(LEFT_OUT).write(positions)
     pending.new(HELD_AGES).write(np.stack([held.rows, held.ages.astype(np.int64)]))
-    choice = _describe(records, left_out, held, item.settings)
-    del records, held
-    free_memory()  # columns of the whole table, and what they took
-    return choice
+    return _describe(records, left_out, held, item.settings)
 
 
-CHOOSE_TASK = Task("choose", "choosing records", choose_task, (LEFT_OUT, HELD_AGES))
+CHOOSE_TASK = Task("choose", "choosing records", choose_task, (LEFT_OUT, HELD_AGES), is_large=True)
 
 
 def _read_records(workspace: Workspace, item: ChoiceInput) -> _Records:

@@ -77,7 +77,7 @@ def judge_task(workspace: Workspace, item: JudgeInput, pending: PendingFiles) ->
     return verdict
 
 
-JUDGE_TASK = Task("judge", "judging the series", judge_task, (REGISTER,))
+JUDGE_TASK = Task("judge", "judging the series", judge_task, (REGISTER,), is_large=True)
 
 
 def judge_release(

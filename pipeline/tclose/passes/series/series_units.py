@@ -64,7 +64,7 @@ def unit_task(workspace: Workspace, item: UnitInput, pending: PendingFiles) -> U
     return cut_units(units, item.least_new)
 
 
-UNIT_TASK = Task("unit", "finding units", unit_task, (UNITS, OWN_PERSONS, EARLIER))
+UNIT_TASK = Task("unit", "finding units", unit_task, (UNITS, OWN_PERSONS, EARLIER), is_large=True)
 
 
 def find_units(context: PassContext, plan: Plan, series: tuple[SeriesLink, ...]) -> Plan:

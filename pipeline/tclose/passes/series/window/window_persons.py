@@ -94,7 +94,9 @@ def _choose_between(words: NDArray[np.uint64], ends: NDArray[np.uint64]) -> NDAr
     return np.flatnonzero(is_in)
 
 
-RANK_TASK = Task("rank", "telling persons apart", rank_task, (RANGE_RANKS, RANKED_HASHES))
+RANK_TASK = Task(
+    "rank", "telling persons apart", rank_task, (RANGE_RANKS, RANKED_HASHES), is_large=True
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +178,7 @@ WINDOW_TASK = Task(
     "numbering persons of the series",
     window_task,
     (WINDOW_PERSONS, TABLE_PERSONS, FORGOTTEN_PERSONS, RANK_NUMBERS),
+    is_large=True,
 )
 
 
