@@ -1,5 +1,6 @@
 """Pipelines: what is read was written before, and passes use what they declare and nothing else."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from tclose.errors import OutputError, TaskError
 from tclose.passes.release import RELEASE, TRIAL
 from tclose.passes.verify.verdict import VERDICT
 from tclose.policy.policy import parse_policy
+from tclose.runtime import tasks
 from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.engines.engine import InProcess
 from tclose.runtime.monitoring.progress import Progress
@@ -126,6 +128,17 @@ def test_pass_does_its_own_tasks_alone(run):
     one = Pass("other", "", (), (), partial(map_one, DOUBLE_TASK))
     with pytest.raises(LookupError, match="pass other does not declare task double"):
         run_pipeline(Pipeline((), (one,)), run, Progress("none"))
+
+
+def test_large_task_gives_back_what_it_took(run, monkeypatch):
+    freed = []
+    monkeypatch.setattr(tasks, "free_memory", lambda: freed.append(True))
+    for task in (DOUBLE_TASK, replace(DOUBLE_TASK, is_large=True)):
+        run.workspace.remove()
+        assert not freed
+        one = Pass("other", "", (), (), partial(map_one, task), (task,))
+        run_pipeline(Pipeline((), (one,)), run, Progress("none"))
+    assert freed == [True]
 
 
 def test_file_is_named_after_its_task():

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.engines.engine import Engine, to_safe_error
+from tclose.runtime.free_memory import free_memory
 from tclose.runtime.monitoring import lineage_events
 from tclose.runtime.monitoring.progress import Progress, Work
 from tclose.runtime.monitoring.task_shares import SUFFIX, TaskShares, telling
@@ -33,6 +34,8 @@ class Task(Generic[Item, Result]):
         Those that it may write.
     version : int
         Of its result: checkpoints of another version, or of files of another, are not gone on with.
+    is_large : bool
+        It takes more than others do, which its worker gives back to the system after it.
 
     Raises
     ------
@@ -45,6 +48,7 @@ class Task(Generic[Item, Result]):
     function: Callable[[Workspace, Item, PendingFiles], Result]
     files: tuple[FileArtifact[Any], ...] = ()
     version: int = 1
+    is_large: bool = False
 
     def __post_init__(self) -> None:
         """Check that its files are its own."""
@@ -85,6 +89,9 @@ class _Runner(Generic[Item, Result]):
             files.finish(result, tuple(pending.suffixes), self.task.result)
         except Exception as error:
             raise to_safe_error(error, f"{self.task.name}, task {call.name}") from None
+        finally:
+            if self.task.is_large:
+                free_memory()
         return result
 
 

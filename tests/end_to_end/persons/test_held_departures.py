@@ -23,8 +23,9 @@ from tclose.assess.originals import add_originals
 from tclose.assess.over_time.series_audit import add_series
 from tclose.cli.main import main
 from tclose.data.places.bucket_paths import BucketPath
-from tclose.errors import InfeasibleError, OutputError, PolicyError
+from tclose.errors import InfeasibleError, OutputError, PolicyError, TaskError
 from tclose.passes.release import run_release
+from tclose.passes.series import chosen_records, register_release, series_units
 from tclose.passes.series.forget_person import forget_person
 from tclose.passes.series.held import handed_out, held_records
 from tclose.policy.policy import parse_policy
@@ -93,6 +94,18 @@ def test_departures_that_are_held(held: list[Released], months: SeriesMonths) ->
         assert all(rows[-1][p][1] == now[p] for p in now)
     assert stale
     assert said["stalest"] == 2
+
+
+def test_workers_alone_look_at_all_persons(
+    held: list[Released], place: SeriesMonths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command's own process, which holds little, would stop."""
+    for module in (chosen_records, series_units, register_release):
+        monkeypatch.delattr(module, "PlacedWindow")
+    with pytest.raises(TaskError, match="stopped by NameError"):
+        hold(place, 2)
+    document = policy_of(place, 2) | {"engine": {"workers": 1}}
+    assert release(document).data == held[2].data
 
 
 def test_originals_lack_those_who_are_held_and_no_others(

@@ -30,8 +30,9 @@ from tclose.passes.microaggregate.unions.cluster_series import SeriesUnits
 from tclose.passes.persons import person_numbers
 from tclose.passes.publish import publish as publishing
 from tclose.passes.release import open_release, run_release
-from tclose.passes.series import link_persons, window_persons
+from tclose.passes.series import link_persons
 from tclose.passes.series.link_persons import SeriesLink
+from tclose.passes.series.window import window_persons
 from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import ReleaseRepository
 from tclose.runtime.artifacts.artifacts import Workspace

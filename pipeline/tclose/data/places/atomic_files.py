@@ -12,8 +12,10 @@ def file_digest(path: Path) -> bytes:
         return hashlib.file_digest(stream, "sha256").digest()
 
 
-def write_atomically(path: Path, data: bytes, *, mode: int = 0o600, is_forced: bool = True) -> None:
-    """Write a small file beside its place, force it to disk and move it there in one step."""
+def write_atomically(
+    path: Path, data: bytes | memoryview, *, mode: int = 0o600, is_forced: bool = True
+) -> None:
+    """Write a file beside its place, force it to disk and move it there in one step."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

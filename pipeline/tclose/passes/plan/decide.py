@@ -27,20 +27,16 @@ from tclose.passes.plan.planner import make_plan
 from tclose.passes.series.kept_centres import keep_centres
 from tclose.passes.series.link_persons import SERIES, SeriesLink, limits_made_for
 from tclose.passes.series.series_units import (
-    EARLIER,
-    OWN_PERSONS,
-    UNITS,
+    UNIT_TASK,
+    find_units,
     join_regions,
-    write_units,
 )
-from tclose.passes.series.window_persons import (
-    RANK_NUMBERS,
-    RANKED_HASHES,
+from tclose.passes.series.window.earlier_registers import (
     REGISTERED,
     REGISTERED_ROWS,
     REGISTERED_TABLES,
-    WINDOW_PERSONS,
 )
+from tclose.passes.series.window.window_persons import RANK_NUMBERS, RANKED_HASHES, WINDOW_PERSONS
 from tclose.passes.summarise.distributions import distribute
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, InputSummary
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
@@ -74,7 +70,7 @@ def decide_plan(context: PassContext) -> None:
         series = context.read(SERIES)
         plan = _make_plan(context, summary, series)
         plan = replace(plan, persons=_number_persons(context, summary))
-        plan = write_units(context, plan, series)
+        plan = find_units(context, plan, series)
         plan = grow_trees(context, summary, plan)
     contents = context.read(INSPECTION)
     check_memory(plan, run.policy.engine, sum(content.file.n_bytes for content in contents))
@@ -160,11 +156,8 @@ DECIDE = Pass(
         NOISE_DRAWS,
         PLAN_WARNINGS,
         PERSON_SKETCHES,
-        UNITS,
-        EARLIER,
-        OWN_PERSONS,
     ),
-    tasks=(DISTRIBUTE_TASK, NUMBER_TASK, GROW_TASK),
+    tasks=(DISTRIBUTE_TASK, NUMBER_TASK, UNIT_TASK, GROW_TASK),
     own=(DRAFT_PLAN,),
     work=decide_plan,
     version=3,

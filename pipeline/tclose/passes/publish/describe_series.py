@@ -55,7 +55,7 @@ def describe_series(
     policy: Policy,
     series: Sequence[SeriesLink],
     verdicts: Sequence[SeriesVerdict],
-    register: bytes,
+    register: bytes | memoryview,
 ) -> SeriesSection | None:
     """Describe what a release and the earlier ones of its window are held to and have together.
 

@@ -122,11 +122,11 @@ def _check_series(run: Run, series: tuple[SeriesLink, ...]) -> None:
         )
 
 
-def _read_register(run: Run) -> bytes:
-    """Read the register of the release, as it was verified."""
+def _read_register(run: Run) -> memoryview:
+    """Map the register of the release, as it was verified; empty if there is none."""
     if not run.workspace.load(SERIES):
-        return b""
-    return bytes(run.workspace.file(REGISTER, 0).read().tobytes())
+        return memoryview(b"")
+    return run.workspace.file(REGISTER, 0).read().data
 
 
 def _make_record(

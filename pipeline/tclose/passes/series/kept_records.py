@@ -23,7 +23,6 @@ import pyarrow.compute as pc
 
 from tclose.data.keys import one_zero
 from tclose.data.value_counts import confidential_keys
-from tclose.errors import PolicyError
 from tclose.kernels.cell_parts import count_labels
 from tclose.model.array_types import Float64, Int32, Int64, Integers
 from tclose.model.attributes import Column
@@ -86,33 +85,6 @@ class LinkedTable:
     columns: tuple[Column, ...]
     values: list[pa.Array]
     limits: tuple[Fraction, ...]
-
-    @classmethod
-    def of(
-        cls,
-        persons: Integers,
-        values: list[pa.Array],
-        columns: tuple[Column, ...],
-        limits: dict[str, Fraction],
-    ) -> "LinkedTable":
-        """The table of linked records.
-
-        Raises
-        ------
-        PolicyError
-            A person has several.
-        """
-        is_there = np.zeros(int(persons.max(initial=-1)) + 1, dtype=np.bool_)
-        is_there[persons] = True
-        n_again = persons.size - int(is_there.sum())
-        if n_again:
-            raise PolicyError(
-                f"privacy.over_time: {n_again:,} of {persons.size:,} records are of persons "
-                "who have another one; these are events, and who is in which release is unlike "
-                "for everybody, so that no classes hold over time; make a table with one record "
-                "for each person, or take over_time out"
-            )
-        return cls(persons, columns, values, tuple(limits[c.name] for c in columns))
 
     @cached_property
     def _numbered(self) -> list[NumberedValues]:

@@ -1,51 +1,44 @@
 """Links of the persons of a table to earlier releases of its series, and records to be left out.
 
 What can be released together with the earlier releases is decided before anything is counted: a
-record that is left out is read without its person from then on, and so is not complete.
+record that is left out is read without its person from then on, and so is not complete. Registers
+and files that were published are read by the command's own process, as no other need see them; what
+takes all persons at once is done by tasks.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import numpy as np
-import pyarrow as pa
-
-from tclose.data.files.input_partitions import leave_out, read_partition
-from tclose.data.value_counts import complete_records
+from tclose.data.files.input_partitions import leave_out
 from tclose.errors import InfeasibleError
 from tclose.model.input_pieces import Partition
 from tclose.passes.persons.named_key import check_register_key, identify_key
-from tclose.passes.persons.person_keys import PERSON_KEY, hash_persons
+from tclose.passes.persons.person_keys import PERSON_KEY
+from tclose.passes.series.chosen_records import (
+    CHOOSE_TASK,
+    HELD_AGES,
+    LEFT_OUT,
+    Choice,
+    ChoiceInput,
+)
 from tclose.passes.series.headroom import choose_size
-from tclose.passes.series.held.handed_out import HandedOut, open_handed_out
+from tclose.passes.series.held.handed_out import (
+    HandedOut,
+    open_handed_out,
+    refuse_damaged,
+)
 from tclose.passes.series.held.held_records import (
-    NOBODY_LEFT,
-    Departed,
+    HANDED_OUT,
     add_held,
-    choose_held,
-    find_departed,
+    copy_values,
     released_types,
 )
-from tclose.passes.series.kept_records import LinkedTable, keep_records
-from tclose.passes.series.left_persons import count_leavers, find_churn, find_forgotten
-from tclose.passes.series.refused_releases import (
-    check_departures,
-    check_held_share,
-    check_left_out,
-    check_staying,
-    share_staying,
-)
-from tclose.passes.series.series_cells import Bools, KnownRelease, find_cells
-from tclose.passes.series.series_verdict import DROP, HOLD, UNITE
-from tclose.passes.series.window_persons import (
-    LINKED_HASHES,
-    PlacedWindow,
-    WindowPersons,
-    number_window,
-    read_registers,
-)
-from tclose.passes.summarise.records import Source, kept_positions
+from tclose.passes.series.series_verdict import HOLD, UNITE
+from tclose.passes.series.window.earlier_registers import read_registers
+from tclose.passes.series.window.linked_records import LINK_TASK
+from tclose.passes.series.window.window_persons import WINDOW_TASK, rank_window
+from tclose.passes.summarise.records import Source
 from tclose.policy.policy import Policy
 from tclose.policy.sections.privacy_settings import OverTimeSettings
 from tclose.releases.series.register_file import Centre, ReleasedPersons
@@ -54,15 +47,9 @@ from tclose.releases.series.series_history import (
     SeriesWindow,
     find_window,
 )
-from tclose.runtime.artifacts.arrays import TableFile
-from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
-from tclose.runtime.free_memory import free_memory
+from tclose.runtime.artifacts.artifacts import Artifact
 from tclose.runtime.pipeline import PassContext
 from tclose.runtime.run import Run
-from tclose.runtime.tasks import Task
-
-# Of a partition's complete records: position, confidential values.
-LINKED = FileArtifact("link/persons", TableFile)
 
 
 @dataclass(frozen=True)
@@ -140,26 +127,6 @@ def look_up_window(run: Run) -> tuple[SeriesWindow, tuple[SeriesRelease, ...]]:
     return find_window(repository.output, policy.series_name, settings.window, own=own)
 
 
-def link_task(workspace: Workspace, item: tuple[Partition, Source], pending: PendingFiles) -> int:
-    """Hash the persons of a partition's complete records; how many records there are."""
-    partition, source = item
-    assert source.person is not None
-    table = read_partition(partition, source.reading.of([c.name for c in source.checked]))
-    positions = kept_positions(table, source.checked, partition.first_position)
-    mask = complete_records(table, source.checked)
-    records = table if mask is None else table.filter(mask)
-    hashes, places = hash_persons(records, source.person, workspace.load_shared(PERSON_KEY))
-    pending.new(LINKED_HASHES).write(hashes.T[:, places])
-    linked = pa.table({"position": positions})
-    for a, column in enumerate(source.confidential):
-        linked = linked.append_column(f"v{a}", records[column.name])
-    pending.new(LINKED).write(linked)
-    return len(linked)
-
-
-LINK_TASK = Task("link", "linking persons", link_task, (LINKED, LINKED_HASHES), version=2)
-
-
 def link_series(
     context: PassContext, source: Source, partitions: tuple[Partition, ...]
 ) -> tuple[Source, tuple[Partition, ...], tuple[SeriesLink, ...]]:
@@ -172,51 +139,53 @@ def link_series(
     InfeasibleError
         Too many records would have to be left out; or persons leave in a way that is refused.
     OutputError
-        An earlier release of the window is not at hand.
+        An earlier release of the window is not at hand, or not as it was published.
     """
     run = context.run
     settings = run.policy.privacy.over_time
     if settings is None:
         return source, partitions, ()
-    linked = _link_records(context, source, partitions, limits_over_time(run.policy, settings))
-    handed_out, departed = _find_departed(context, source, linked)
-    left_out, held = _choose_left_out(linked, departed, settings)
-    free_memory()
-    check_held_share(held.persons.size, int((~left_out).sum()), settings.most_held)
-    if left_out.any():
-        positions = _read_linked(context.workspace, len(partitions))["position"].to_numpy()
-        partitions = leave_out(partitions, positions[left_out])
-    key_id = identify_key(context.workspace.load_shared(PERSON_KEY))
-    link = _describe(linked, run.policy, left_out, held, key_id)
+    linked = _link_records(context, partitions, source)
+    handed_out = _open_handed_out(context, source, linked, settings)
+    item = ChoiceInput(
+        settings,
+        source.confidential,
+        limits_over_time(run.policy, settings),
+        sum(linked.of_ranges),
+        len(partitions),
+        may_hold=handed_out is not None,
+    )
+    [choice] = context.map(CHOOSE_TASK, [item])
+    if choice is None:
+        raise refuse_damaged(linked.releases[-1], "its register is not of its rows")
+    left_out = context.workspace.file(LEFT_OUT, 0).read()
+    if left_out.size:
+        partitions = leave_out(partitions, left_out)
+    link = _describe(context, linked, item, choice)
     person = None if source.person is None else source.person.name
     hiding = replace(source, reading=replace(source.reading, hidden=person))
-    partitions = add_held(context, source, partitions, held, handed_out, len(linked.releases))
-    del linked, departed, held
-    free_memory()  # a column of the whole table, and what it took
+    if handed_out is not None:
+        held, last = context.workspace.file(HELD_AGES, 0).read(), len(linked.releases) - 1
+        partitions = add_held(context, source, partitions, held, handed_out, last)
     return hiding, partitions, (link,)
 
 
 @dataclass(frozen=True, eq=False)
 class _LinkedRecords:
-    """The records of a table beside the earlier releases of its window.
+    """The records of a table beside the earlier releases of its window, all of whom are numbered.
 
-    ``registered``: what the registers say besides their rows; ``earlier``: the rows, over all
-    ``persons``.
+    ``registered``: what the registers say besides their rows; ``of_ranges``: persons in each range
+    of hashes that they were ranked in.
     """
 
     window: SeriesWindow
     releases: tuple[SeriesRelease, ...]
     registered: tuple[ReleasedPersons, ...]
-    persons: WindowPersons
-    table: LinkedTable
-    earlier: Sequence[KnownRelease]
+    of_ranges: tuple[int, ...]
 
 
 def _link_records(
-    context: PassContext,
-    source: Source,
-    partitions: tuple[Partition, ...],
-    limits: dict[str, Fraction],
+    context: PassContext, partitions: tuple[Partition, ...], source: Source
 ) -> _LinkedRecords:
     context.map(
         LINK_TASK,
@@ -226,65 +195,48 @@ def _link_records(
     window, releases = look_up_window(context.run)
     registered = read_registers(context, releases)
     _check_keys(context, window, registered)
-    persons = number_window(context, len(releases), len(partitions))
-    records = _read_linked(context.workspace, len(partitions))
-    values = [records[f"v{a}"].combine_chunks() for a in range(len(source.confidential))]
-    table = LinkedTable.of(persons.table, values, source.confidential, limits)
-    earlier = PlacedWindow(context.workspace, registered, persons.n_persons, limits)
-    return _LinkedRecords(window, releases, registered, persons, table, earlier)
+    ranked = rank_window(context, len(releases), len(partitions))
+    context.map(WINDOW_TASK, [ranked])
+    return _LinkedRecords(window, releases, registered, ranked.of_ranges)
 
 
-def _read_linked(workspace: Workspace, n_partitions: int) -> pa.Table:
-    return pa.concat_tables([workspace.file(LINKED, i).read() for i in range(n_partitions)])
+def _open_handed_out(
+    context: PassContext, source: Source, linked: _LinkedRecords, settings: OverTimeSettings
+) -> HandedOut | None:
+    """The release before, where records may be held from it; its values are copied for tasks.
 
-
-def _find_departed(
-    context: PassContext, source: Source, linked: _LinkedRecords
-) -> tuple[HandedOut | None, Departed]:
-    """The release before, and who left since, where their records may be held."""
-    policy = context.run.policy
-    settings = policy.privacy.over_time
-    if settings is None or settings.departures != HOLD or not linked.earlier:
-        return None, NOBODY_LEFT
-    handed_out = open_handed_out(linked.releases, policy, released_types(source))
-    has_forgotten = len(linked.registered[-1].forgotten) > 0
-    before = linked.earlier[-1]
-    return handed_out, find_departed(handed_out, before, linked.table, has_forgotten=has_forgotten)
+    Workers see working files, and not what is published.
+    """
+    if settings.departures != HOLD or not linked.releases:
+        return None
+    handed_out = open_handed_out(linked.releases, context.run.policy, released_types(source))
+    attributes, file = linked.registered[-1].attributes, context.workspace.new_file(HANDED_OUT)
+    copy_values(handed_out, source.confidential, attributes, file)
+    return handed_out
 
 
 def _describe(
-    linked: _LinkedRecords, policy: Policy, left_out: Bools, held: Departed, key_id: str
+    context: PassContext, linked: _LinkedRecords, asked: ChoiceInput, choice: Choice
 ) -> SeriesLink:
     """The place of a release in its series."""
-    settings = policy.privacy.over_time
-    assert settings is not None
-    earlier, persons = linked.earlier, linked.table.persons
-    churn = find_churn(settings, earlier)
-    n_leavers, n_classes_left = count_leavers(
-        [persons[~left_out], held.persons], earlier, settings.k
-    )
+    settings = asked.settings
+    size = choose_size(settings.k, choice.churn, settings.window - 1)
     return SeriesLink(
         window=linked.window,
-        made_k=max(policy.privacy.k, choose_size(settings.k, churn, settings.window - 1)),
-        n_left_out=int(left_out.sum()),
-        churn=churn,
+        made_k=max(context.run.policy.privacy.k, size),
+        n_left_out=choice.n_left_out,
+        churn=choice.churn,
         united_k=settings.k if settings.departures == UNITE else 0,
-        n_leavers=n_leavers,
-        n_classes_left=n_classes_left,
-        n_forgotten=int(_are_forgotten(linked).sum()),
-        key_id=key_id,
-        n_held=held.persons.size,
-        stalest=int(held.ages.max(initial=0)),
+        n_leavers=choice.n_leavers,
+        n_classes_left=choice.n_classes_left,
+        n_forgotten=choice.n_forgotten,
+        key_id=identify_key(context.workspace.load_shared(PERSON_KEY)),
+        n_held=choice.n_held,
+        stalest=choice.stalest,
         centres=linked.registered[-1].centres if linked.registered else (),
-        limits=linked.table.limits,
-        of_ranges=linked.persons.of_ranges,
+        limits=asked.limits_of_columns,
+        of_ranges=linked.of_ranges,
     )
-
-
-def _are_forgotten(linked: _LinkedRecords) -> Bools:
-    """Return which records are of persons who were forgotten: bool (n,)."""
-    persons = linked.persons
-    return find_forgotten(persons.table, persons.forgotten, persons.n_persons)
 
 
 def _check_keys(
@@ -294,28 +246,3 @@ def _check_keys(
     key = context.workspace.load_shared(PERSON_KEY)
     for name, persons in zip(window.releases, earlier, strict=True):
         check_register_key(context.run.policy, window.series, name, persons.key_id, key)
-
-
-def _choose_left_out(
-    linked: _LinkedRecords, departed: Departed, settings: OverTimeSettings
-) -> tuple[Bools, Departed]:
-    """Choose the records that are not released, bool (n,), and who of those who left is held."""
-    earlier, n_records = linked.earlier, linked.table.persons.size
-    if not earlier:
-        return np.zeros(n_records, dtype=np.bool_), NOBODY_LEFT
-    table = departed.join(linked.table)
-    persons = table.persons
-    staying = share_staying(earlier[-1], persons[:n_records])
-    check_staying(staying)
-    cells = find_cells(earlier, linked.persons.n_persons)
-    free_memory()
-    is_held = choose_held(earlier, cells, persons[n_records:], persons[departed.moved], settings.k)
-    drops = settings.departures in {DROP, HOLD}
-    first = np.append(~_are_forgotten(linked), is_held)
-    is_kept = keep_records(
-        table, earlier, cells, settings.k, departures=settings.departures, first=first
-    )
-    left_out = ~is_kept[:n_records]
-    check_left_out(int(left_out.sum()), n_records, staying, drops=drops)
-    check_departures(earlier, cells, persons[is_kept], settings)
-    return left_out, departed.take(is_kept[n_records:])

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tclose.errors import InfeasibleError
+from tclose.errors import InfeasibleError, PolicyError
 from tclose.model.array_types import Integers
 from tclose.passes.series.kept_records import find_earlier
 from tclose.passes.series.series_cells import KnownRelease, measure_cells
@@ -15,6 +15,30 @@ from tclose.policy.sections.privacy_settings import OverTimeSettings
 MOST_LEFT_OUT = Fraction(1, 10)  # of the records
 MOST_DROPPED = Fraction(1, 2)  # where cells are dropped
 LEAST_STAYING = 0.5  # of the persons of the release before
+
+
+def check_once(persons: Integers) -> None:
+    """Refuse a table in which somebody has several records.
+
+    Parameters
+    ----------
+    persons : (n,): whose each record is
+
+    Raises
+    ------
+    PolicyError
+        Somebody has.
+    """
+    is_there = np.zeros(int(persons.max(initial=-1)) + 1, dtype=np.bool_)
+    is_there[persons] = True
+    n_again = persons.size - int(is_there.sum())
+    if n_again:
+        raise PolicyError(
+            f"privacy.over_time: {n_again:,} of {persons.size:,} records are of persons who have "
+            "another one; these are events, and who is in which release is unlike for everybody, "
+            "so that no classes hold over time; make a table with one record for each person, or "
+            "take over_time out"
+        )
 
 
 def share_staying(last: KnownRelease, persons: Integers) -> float:

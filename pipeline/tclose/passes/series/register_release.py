@@ -1,4 +1,8 @@
-"""The register of a new release: whose its rows are, as they were verified."""
+"""The register of a new release: whose its rows are, as they were verified.
+
+It is made, and judged together with the earlier releases of the window, by a task, as that takes
+arrays over all persons.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,27 +11,47 @@ from fractions import Fraction
 import numpy as np
 
 from tclose.model.array_types import Int32, Int64
-from tclose.model.input_pieces import Partition
 from tclose.passes.compare.keyed_hashes import UInt64
 from tclose.passes.persons.person_keys import PERSON_KEY
 from tclose.passes.persons.person_numbers import NUMBERED
-from tclose.passes.plan.plan import Plan
+from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.series.kept_centres import describe_centres
 from tclose.passes.series.link_persons import SeriesLink, check_window, limits_over_time
 from tclose.passes.series.series_cells import number_hashes, place_release
 from tclose.passes.series.series_units import OWN_PERSONS
 from tclose.passes.series.series_verdict import SeriesVerdict, judge_series
-from tclose.passes.series.window_persons import REGISTERED, PlacedWindow
+from tclose.passes.series.window.earlier_registers import REGISTERED
+from tclose.passes.series.window.placed_window import PlacedWindow
+from tclose.passes.summarise.input_summary import PARTITIONS
 from tclose.passes.verify.person_traces import PERSON_CODES, PERSON_ROWS
+from tclose.policy.sections.privacy_settings import OverTimeSettings
 from tclose.releases.series.register_file import NOBODY, ReleasedPersons, ValueSpace, write_register
 from tclose.runtime.artifacts.arrays import ArrayFile
-from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, Workspace
+from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
+from tclose.runtime.free_memory import free_memory
 from tclose.runtime.pipeline import PassContext
+from tclose.runtime.tasks import Task
 
-REGISTER = FileArtifact("verify/register", ArrayFile)  # uint8: the bytes of the file
+REGISTER = FileArtifact("judge/register", ArrayFile)  # uint8: the bytes of the file
 HASHED_ROWS = 1 << 16  # whose hashes are looked up at once
 SERIES_VERDICT = Artifact("series-verdict", tuple[SeriesVerdict, ...])  # one, or none
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeInput:
+    """A release that was verified by itself, and what is asked of it together with the others.
+
+    ``release``: its name and id; ``limits``: the t of each name over time; ``n_classes``: of each
+    key range, 0 where it is empty; ``held``: of records that are held, as in `Partition`.
+    """
+
+    release: str
+    series: SeriesLink
+    settings: OverTimeSettings
+    limits: dict[str, Fraction]
+    n_classes: tuple[int, ...]
+    held: Int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,26 +65,56 @@ class ReleasedRows:
     register: ReleasedPersons
 
 
-def gather_released(
-    context: PassContext,
-    plan: Plan,
-    n_classes: Sequence[int],
-    key_id: str,
-    partitions: Sequence[Partition],
-) -> ReleasedRows:
-    """Return whose the rows of the key ranges are, in the release's order.
+def judge_task(workspace: Workspace, item: JudgeInput, pending: PendingFiles) -> SeriesVerdict:
+    """Decide whether a release holds together with the earlier ones; write its register."""
+    rows = _gather_released(workspace, item)
+    free_memory()
+    verdict = _judge_window(workspace, item, rows)
+    free_memory()
+    hashes = load_hashes(workspace, workspace.load_shared(PLAN), rows.persons)
+    content = write_register(replace(rows.register, hashes=hashes))
+    pending.new(REGISTER).write(np.frombuffer(content, dtype=np.uint8))
+    return verdict
+
+
+JUDGE_TASK = Task("judge", "judging the series", judge_task, (REGISTER,), is_large=True)
+
+
+def judge_release(
+    context: PassContext, series: SeriesLink, n_classes: Sequence[int]
+) -> SeriesVerdict:
+    """Have a release judged together with the earlier ones of its window.
 
     Parameters
     ----------
     n_classes : of each key range, 0 where it is empty
-    key_id : of the key that persons are hashed with
-    partitions : of the input, and of rows that are held
+
+    Raises
+    ------
+    InfeasibleError
+        The earlier releases are not those that were there before.
     """
-    run, workspace = context.run, context.workspace
+    run = context.run
     settings = run.policy.privacy.over_time
     assert settings is not None
+    check_window(run, series.window)
+    item = JudgeInput(
+        release=f"{run.policy.name}/{run.release_id}",
+        series=series,
+        settings=settings,
+        limits=limits_over_time(run.policy, settings),
+        n_classes=tuple(n_classes),
+        held=np.concatenate([partition.held for partition in context.read(PARTITIONS)]),
+    )
+    [verdict] = context.map(JUDGE_TASK, [item])
+    return verdict
+
+
+def _gather_released(workspace: Workspace, item: JudgeInput) -> ReleasedRows:
+    """Return whose the rows of the key ranges are, in the release's order."""
+    plan = workspace.load_shared(PLAN)
     rows, codes, first = [], [], 0
-    for index, n in enumerate(n_classes):
+    for index, n in enumerate(item.n_classes):
         if n:
             persons, classes = workspace.file(PERSON_ROWS, index).read()
             rows.append(np.vstack([persons, classes + first]).astype(np.int32))
@@ -68,20 +122,19 @@ def gather_released(
             first += n
     of_rows, classes = np.concatenate(rows, axis=1)
     names = tuple(encoding.column.name for encoding in plan.confidential)
-    limits: dict[str, Fraction] = limits_over_time(run.policy, settings)
     register = ReleasedPersons(
-        release=f"{run.policy.name}/{run.release_id}",
+        release=item.release,
         hashes=NOBODY,
         classes=classes,
         attributes=names,
-        limits=tuple(limits[name] for name in names),
+        limits=tuple(item.limits[name] for name in names),
         codes=np.concatenate(codes, axis=1),
         spaces=tuple(
             ValueSpace(table.values.size, table.metric)
             for table in load_distributions(workspace, plan)
         ),
-        key_id=key_id,
-        stale=_find_stale(workspace, plan, of_rows, partitions),
+        key_id=item.series.key_id,
+        stale=_find_stale(workspace, plan, of_rows, item.held),
         centres=describe_centres(plan.encodings, workspace.load_shared(PERSON_KEY)),
     )
     return ReleasedRows(of_rows, register)
@@ -100,14 +153,8 @@ def load_hashes(workspace: Workspace, plan: Plan, persons: Int32) -> UInt64:
     return hashes
 
 
-def _find_stale(
-    workspace: Workspace,
-    plan: Plan,
-    persons: Int32,
-    partitions: Sequence[Partition],
-) -> Int64:
+def _find_stale(workspace: Workspace, plan: Plan, persons: Int32, held: Int64) -> Int64:
     """Count the releases that each row has been held in: int64 (n,), empty if none is."""
-    held = np.concatenate([partition.held for partition in partitions])
     if not len(held):
         return np.empty(0, dtype=np.int64)
     words = np.ascontiguousarray(held[:, :2]).view(np.uint64)
@@ -119,23 +166,16 @@ def _find_stale(
     return stale
 
 
-def judge_window(context: PassContext, series: SeriesLink, rows: ReleasedRows) -> SeriesVerdict:
+def _judge_window(workspace: Workspace, item: JudgeInput, rows: ReleasedRows) -> SeriesVerdict:
     """Decide whether a release holds together with the earlier ones of its window."""
-    settings = context.run.policy.privacy.over_time
-    assert settings is not None
-    check_window(context.run, series.window)
-    register, n_persons, persons = rows.register, int(rows.persons.max()) + 1, rows.persons
+    register, settings = rows.register, item.settings
+    n_persons, persons = int(rows.persons.max()) + 1, rows.persons
     limits = dict(zip(register.attributes, register.limits, strict=True))
     registered: tuple[ReleasedPersons, ...] = ()
-    if series.window.releases:
-        n_persons = sum(series.of_ranges)
-        persons = context.workspace.file(OWN_PERSONS, 0).read()[rows.persons]
-        registered = context.read(REGISTERED)
+    if item.series.window.releases:
+        n_persons = sum(item.series.of_ranges)
+        persons = workspace.file(OWN_PERSONS, 0).read()[rows.persons]
+        registered = workspace.load(REGISTERED)
     newest = place_release(register, persons, n_persons, limits)
-    placed = PlacedWindow(context.workspace, registered, n_persons, limits, (newest,))
+    placed = PlacedWindow(workspace, registered, n_persons, limits, (newest,))
     return judge_series(placed, n_persons, settings.k, settings.departures, settings.most_held)
-
-
-def write_rows(workspace: Workspace, plan: Plan, rows: ReleasedRows) -> bytes:
-    """The bytes of the register of a release."""
-    return write_register(replace(rows.register, hashes=load_hashes(workspace, plan, rows.persons)))

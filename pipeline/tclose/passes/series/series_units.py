@@ -1,13 +1,15 @@
 """Units: persons who are in one cell of the earlier releases, and have to stay in one class."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tclose.model.array_types import Int64, Integers
+from tclose.passes.persons.person_numbers import PersonCounts
 from tclose.passes.plan.coarse_tree import count_regions
 from tclose.passes.plan.plan import Plan, UnitRegions
+from tclose.passes.series.kept_records import find_earlier
 from tclose.passes.series.link_persons import SeriesLink, check_window
 from tclose.passes.series.series_cells import (
     ABSENT_CLASS,
@@ -15,21 +17,57 @@ from tclose.passes.series.series_cells import (
     find_cells,
     number_densely,
 )
-from tclose.passes.series.window_persons import REGISTERED, PlacedWindow, find_own
+from tclose.passes.series.window.earlier_registers import REGISTERED
+from tclose.passes.series.window.placed_window import PlacedWindow
+from tclose.passes.series.window.window_persons import find_own
 from tclose.runtime.artifacts.arrays import ArrayFile
-from tclose.runtime.artifacts.artifacts import FileArtifact, Workspace
+from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
 from tclose.runtime.pipeline import PassContext
+from tclose.runtime.tasks import Task
 
 # int32 (persons,): the unit of each person by her number, -1 of those in no earlier release.
-UNITS = FileArtifact("plan/units", ArrayFile, version=2)
+UNITS = FileArtifact("unit/units", ArrayFile, version=2)
 # int32 (persons,): the number in the window of each person by that in the plan.
-OWN_PERSONS = FileArtifact("plan/own-persons", ArrayFile)
+OWN_PERSONS = FileArtifact("unit/own-persons", ArrayFile)
 # int64 (2, releases, persons), where departures are united: the class of each person in each
 # earlier release, -1 where she was absent, and how many persons of that class are not here.
-EARLIER = FileArtifact("plan/earlier", ArrayFile)
+EARLIER = FileArtifact("unit/earlier", ArrayFile)
 
 
-def write_units(context: PassContext, plan: Plan, series: tuple[SeriesLink, ...]) -> Plan:
+@dataclass(frozen=True)
+class UnitInput:
+    """The persons of a release, as the plan numbers them, and of a window's hashes.
+
+    ``of_ranges``: persons of the window in each range of hashes; ``least_new``: newcomers who are a
+    region; ``are_united``: if it is told what classes of earlier releases persons were in.
+    """
+
+    persons: PersonCounts
+    of_ranges: tuple[int, ...]
+    least_new: int
+    are_united: bool
+
+
+def unit_task(workspace: Workspace, item: UnitInput, pending: PendingFiles) -> UnitRegions:
+    """Find the unit of each person of a release; the regions that whole units make."""
+    n_persons = sum(item.of_ranges)
+    persons = find_own(workspace, item.persons, item.of_ranges)
+    pending.new(OWN_PERSONS).write(persons)
+    window = PlacedWindow(workspace, workspace.load(REGISTERED), n_persons)
+    cells = find_cells(window, n_persons)
+    cells[~find_earlier(window, n_persons)] = -1
+    units = number_densely(cells[persons])
+    del cells
+    pending.new(UNITS).write(units)
+    if item.are_united:
+        pending.new(EARLIER).write(_place_earlier(window, persons))
+    return cut_units(units, item.least_new)
+
+
+UNIT_TASK = Task("unit", "finding units", unit_task, (UNITS, OWN_PERSONS, EARLIER), is_large=True)
+
+
+def find_units(context: PassContext, plan: Plan, series: tuple[SeriesLink, ...]) -> Plan:
     """Find the unit of each person of a release that has earlier ones in its series.
 
     Returns
@@ -39,22 +77,13 @@ def write_units(context: PassContext, plan: Plan, series: tuple[SeriesLink, ...]
     if not series or not series[0].window.releases:
         return plan
     check_window(context.run, series[0].window)
-    n_persons = sum(series[0].of_ranges)
-    persons = find_own(context.workspace, plan, series[0].of_ranges)
-    context.workspace.new_file(OWN_PERSONS).write(persons)
-    window = PlacedWindow(context.workspace, context.read(REGISTERED), n_persons)
-    is_known = np.zeros(n_persons, dtype=np.bool_)
-    for release in window:
-        is_known[release.rows] = True
-    cells = np.where(is_known, find_cells(window, n_persons), -1)[persons]
-    units = number_densely(cells)
-    context.workspace.new_file(UNITS).write(units)
-    if series[0].united_k:
-        context.workspace.new_file(EARLIER).write(_place_earlier(window, persons))
-    if series[0].united_k or len(plan.release_partitions) > 1:
+    assert plan.persons is not None
+    are_united = series[0].united_k > 0
+    item = UnitInput(plan.persons, series[0].of_ranges, 2 * series[0].made_k, are_united)
+    [regions] = context.map(UNIT_TASK, [item])
+    if are_united or len(plan.release_partitions) > 1:
         return join_regions(plan)
     whole = plan.release_partitions[0]
-    regions = cut_units(units, 2 * series[0].made_k)
     whole = replace(whole, n_regions=regions.n_regions, unit_regions=regions)
     return replace(plan, release_partitions=(whole,))
 

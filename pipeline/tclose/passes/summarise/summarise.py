@@ -13,17 +13,17 @@ from tclose.passes.compare.comparison import prepare_comparison
 from tclose.passes.compare.digest_task import DIGEST_KEY
 from tclose.passes.persons.person_keys import PERSON_KEY, prepare_key
 from tclose.passes.plan.notices.footprint import check_disk, check_pieces
-from tclose.passes.series.held.held_records import HELD
-from tclose.passes.series.link_persons import LINK_TASK, SERIES, link_series
-from tclose.passes.series.window_persons import (
-    RANK_NUMBERS,
-    RANK_TASK,
+from tclose.passes.series.chosen_records import CHOOSE_TASK
+from tclose.passes.series.held.held_records import HANDED_OUT, HELD
+from tclose.passes.series.link_persons import SERIES, link_series
+from tclose.passes.series.window.earlier_registers import (
     REGISTERED,
     REGISTERED_HASHES,
     REGISTERED_ROWS,
     REGISTERED_TABLES,
-    WINDOW_PERSONS,
 )
+from tclose.passes.series.window.linked_records import LINK_TASK
+from tclose.passes.series.window.window_persons import RANK_TASK, WINDOW_TASK
 from tclose.passes.summarise.centres import find_centres
 from tclose.passes.summarise.input_summary import (
     INPUT_SUMMARY,
@@ -134,8 +134,6 @@ SUMMARISE = Pass(
         REGISTERED,
         REGISTERED_ROWS,
         REGISTERED_TABLES,
-        WINDOW_PERSONS,
-        RANK_NUMBERS,
         SUPPRESSION,
         INPUT_SUMMARY,
     ),
@@ -144,11 +142,13 @@ SUMMARISE = Pass(
         GAPS_TASK,
         LINK_TASK,
         RANK_TASK,
+        WINDOW_TASK,
+        CHOOSE_TASK,
         NEAR_TASK,
         MEASURE_TASK,
         ISOLATE_TASK,
         SUMMARISE_TASK,
     ),
-    own=(POINTS, HELD, REGISTERED_HASHES),
+    own=(POINTS, HELD, HANDED_OUT, REGISTERED_HASHES),
     work=summarise,
 )

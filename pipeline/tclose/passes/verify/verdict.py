@@ -6,8 +6,6 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from tclose.errors import VerificationError
 from tclose.methods.method import Method
 from tclose.model.verification import PersonTraces, Verdict
@@ -32,19 +30,17 @@ from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.series.link_persons import SERIES
 from tclose.passes.series.register_release import (
-    REGISTER,
+    JUDGE_TASK,
     SERIES_VERDICT,
-    gather_released,
-    judge_window,
-    write_rows,
+    judge_release,
 )
 from tclose.passes.series.series_units import OWN_PERSONS
-from tclose.passes.series.window_persons import (
+from tclose.passes.series.window.earlier_registers import (
     REGISTERED,
     REGISTERED_ROWS,
     REGISTERED_TABLES,
-    WINDOW_PERSONS,
 )
+from tclose.passes.series.window.window_persons import WINDOW_PERSONS
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.passes.verify.class_checks import ClassChecks, add_whole_table, decide
@@ -61,7 +57,6 @@ from tclose.passes.verify.person_checks import ExpectedPersons
 from tclose.passes.verify.person_traces import JOINED_VALUES, TRACE_TASK, trace_persons
 from tclose.privacy.whole_table import check_table
 from tclose.runtime.artifacts.artifacts import Artifact
-from tclose.runtime.free_memory import free_memory
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.tasks import share_evenly
@@ -112,7 +107,7 @@ def verify(context: PassContext) -> None:
         traces = trace_persons(context, plan, n_classes)
         verdict = expected.judge(verdict, merged.persons, traces)
         _report_traces(traces, context.progress)
-        verdict = _judge_series(context, plan, verdict, n_classes)
+        verdict = _judge_series(context, verdict, n_classes)
     context.write(KEY_RANGES, ranges)
     context.write(CLASS_PROFILE, ClassProfile(merged.size_counts, merged.profiles))
     context.write(VERDICT, verdict)
@@ -120,21 +115,13 @@ def verify(context: PassContext) -> None:
         raise VerificationError(explain_failures(verdict, plan.method))
 
 
-def _judge_series(
-    context: PassContext, plan: Plan, verdict: Verdict, n_classes: Sequence[int]
-) -> Verdict:
+def _judge_series(context: PassContext, verdict: Verdict, n_classes: Sequence[int]) -> Verdict:
     """The verdict with that on the releases of the window together; the register is kept."""
     series = context.read(SERIES)
     if not series:
         context.write(SERIES_VERDICT, ())
         return verdict
-    partitions = context.read(PARTITIONS)
-    rows = gather_released(context, plan, n_classes, series[0].key_id, partitions)
-    free_memory()
-    judged = judge_window(context, series[0], rows)
-    free_memory()
-    content = np.frombuffer(write_rows(context.workspace, plan, rows), dtype=np.uint8)
-    context.workspace.new_file(REGISTER).write(content)
+    judged = judge_release(context, series[0], n_classes)
     context.write(SERIES_VERDICT, (judged,))
     context.progress.info(
         f"  cells over {len(series[0].window.releases) + 1} releases: {judged.n_cells:,}, the "
@@ -256,8 +243,8 @@ VERIFY = Pass(
         WIDE_ENDS,
         WIDE_SIZES,
     ),
-    writes=(KEY_RANGES, CLASS_PROFILE, VERDICT, SERIES_VERDICT, REGISTER),
-    tasks=(VERIFY_TASK, COMPARE_TASK, TRACE_TASK),
+    writes=(KEY_RANGES, CLASS_PROFILE, VERDICT, SERIES_VERDICT),
+    tasks=(VERIFY_TASK, COMPARE_TASK, TRACE_TASK, JUDGE_TASK),
     own=JOINED_VALUES,
     work=verify,
 )

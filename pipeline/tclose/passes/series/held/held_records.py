@@ -14,6 +14,7 @@ was not told before; one that cannot be held is dropped.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -23,19 +24,22 @@ import pyarrow.parquet as pq
 from tclose.data.files.input_files import file_stamp
 from tclose.data.files.input_partitions import MIN_PARTITION_ROWS
 from tclose.data.keys import plain_type
-from tclose.model.array_types import Int64, Integers
+from tclose.model.array_types import Int32, Int64, Integers
+from tclose.model.attributes import Column
 from tclose.model.input_pieces import Partition
 from tclose.passes.series.held.divisible_cells import find_divisible
 from tclose.passes.series.held.handed_out import HandedOut, ToldApart, refuse_damaged
 from tclose.passes.series.kept_records import LinkedTable
 from tclose.passes.series.series_cells import Bools, KnownRelease, measure_cells
-from tclose.passes.series.window_persons import find_hashes
+from tclose.passes.series.window.earlier_registers import find_hashes
 from tclose.passes.summarise.records import Source
-from tclose.runtime.artifacts.arrays import WorkingFile
+from tclose.runtime.artifacts.arrays import TableFile, WorkingFile
 from tclose.runtime.artifacts.artifacts import FileArtifact
 from tclose.runtime.pipeline import PassContext
 
 HELD = FileArtifact("summarise/held", WorkingFile)  # Parquet, as a file of the input
+# The confidential values of the release before, in the order of its rows, as they were handed out.
+HANDED_OUT = FileArtifact("summarise/handed-out", TableFile)
 NAME = "the release before, of persons who left"
 HELD_ROWS = MIN_PARTITION_ROWS  # of a partition
 
@@ -46,7 +50,7 @@ class Departed:
 
     ``rows`` int64 (n,): of the release before; ``values``: confidential ones, as the table has
     them; ``persons`` (n,): who they are; ``ages`` (n,): for how many releases each is held, if she
-    is; ``moved`` int64 (m,): records of the table whose persons had other confidential values in
+    is; ``moved`` (m,): records of the table whose persons had other confidential values in
     the release before.
     """
 
@@ -54,7 +58,7 @@ class Departed:
     values: tuple[pa.Array, ...]
     persons: Integers
     ages: Integers
-    moved: Int64
+    moved: Integers
 
     def take(self, chosen: Bools) -> "Departed":
         """Some of them: bool (n,)."""
@@ -92,9 +96,33 @@ def released_types(source: Source) -> dict[str, pa.DataType]:
     return {name: plain_type(dtype) for name, dtype in pairs if name != person}
 
 
+def copy_values(
+    handed_out: HandedOut, columns: Sequence[Column], attributes: Sequence[str], file: TableFile
+) -> None:
+    """Write the confidential values of a release as it was handed out, for whoever chooses.
+
+    Parameters
+    ----------
+    columns : confidential ones, as the table has them
+    attributes : those of the register
+
+    Raises
+    ------
+    OutputError
+        The register has other columns, or a file cannot be read.
+    PolicyError
+        The release lacks a column, or has one of another type.
+    """
+    names = [column.name for column in columns]
+    if not set(names) <= set(attributes):
+        raise refuse_damaged(handed_out.release, "its register has other columns")
+    empty = pa.schema([(name, handed_out.types[name]) for name in names]).empty_table()
+    file.write_all(chain([empty], handed_out.read(names)))
+
+
 def find_departed(
-    handed_out: HandedOut, before: KnownRelease, table: LinkedTable, *, has_forgotten: bool
-) -> Departed:
+    handed_out: TableFile, before: KnownRelease, table: LinkedTable, *, has_forgotten: bool
+) -> Departed | None:
     """Find who left since the release before; after somebody was forgotten in it, nobody.
 
     A forgotten person's row cannot be told from those of persons who left, and is not to be
@@ -102,65 +130,68 @@ def find_departed(
 
     Parameters
     ----------
-    before : that release
+    handed_out : what `copy_values` wrote of that release
+    before : the release, as its register has it
     table : records of the new one
     has_forgotten : whether somebody was forgotten in it
 
-    Raises
-    ------
-    OutputError
-        Its rows are not those of the register, or cannot be read.
-    PolicyError
-        It lacks a column, or has one of another type.
+    Returns
+    -------
+    None if the register is not of the rows that were handed out
     """
-    record_of = np.full(before.n_persons, -1, dtype=np.int64)
-    record_of[table.persons] = np.arange(table.persons.size)
+    record_of = np.full(before.n_persons, -1, dtype=np.int32)
+    record_of[table.persons] = np.arange(table.persons.size, dtype=np.int32)
     records = record_of[before.rows]
+    del record_of
     left = (records < 0) & (not has_forgotten)
-    values, is_moved = _read_values(handed_out, before, table, records, left)
-    ages = before.stale if before.stale.size else np.zeros(left.size, dtype=np.int64)
+    found = _compare_values(handed_out, before, table, records, left)
+    if found is None:
+        return None
+    values, is_moved = found
     rows = np.flatnonzero(left)
-    return Departed(rows, values, before.rows[rows], ages[rows] + 1, records[is_moved])
+    ages = before.stale[rows] if before.stale.size else np.zeros(rows.size, dtype=np.int64)
+    return Departed(rows, values, before.rows[rows], ages + 1, records[is_moved])
 
 
-def _read_values(
-    handed_out: HandedOut,
+def _compare_values(
+    handed_out: TableFile,
     before: KnownRelease,
     table: LinkedTable,
-    records: Int64,
+    records: Int32,
     left: Bools,
-) -> tuple[tuple[pa.Array, ...], Bools]:
+) -> tuple[tuple[pa.Array, ...], Bools] | None:
     """The confidential values of those who left, and which rows have other ones now: bool (n,).
 
     Parameters
     ----------
-    records : int64 (n,): of each row's person, -1 of who has none
+    records : int32 (n,): of each row's person, -1 of who has none
     left : bool (n,): who left, of the rows
+
+    Returns
+    -------
+    None if there are other rows than the register has, or it tells their values apart otherwise
     """
     names = [column.name for column in table.columns]
-    if not set(names) <= set(before.attributes):
-        raise refuse_damaged(handed_out.release, "its register has other columns")
     places = [before.attributes.index(name) for name in names]
     comparisons = [ToldApart(before.codes[a], before.tables[a].values.size) for a in places]
     values_of_left: list[list[pa.Array]] = [[column.slice(0, 0)] for column in table.values]
     is_moved = np.zeros(records.size, dtype=np.bool_)
     start = 0
-    for piece in handed_out.read(names):
+    for piece in handed_out.read_slices(0, records.size + 1):  # one more, if there are more
         part = slice(start, start + len(piece))
         start += len(piece)
         if start > records.size:
-            break
+            return None
         stays = records[part] >= 0
-        for name, now, compared, of_left in zip(
-            names, table.values, comparisons, values_of_left, strict=True
+        for column, now, compared, of_left in zip(
+            piece.columns, table.values, comparisons, values_of_left, strict=True
         ):
-            column = piece[name].combine_chunks()
             compared.add(column)
             of_left.append(column.filter(pa.array(left[part])))
             same = _is_same(column.filter(pa.array(stays)), now.take(records[part][stays]))
             is_moved[part][stays] |= ~same
     if start != records.size or not all(one.is_alike() for one in comparisons):
-        raise refuse_damaged(handed_out.release, "its register is not of its rows")
+        return None
     return tuple(pa.concat_arrays(column) for column in values_of_left), is_moved
 
 
@@ -204,29 +235,32 @@ def add_held(
     context: PassContext,
     source: Source,
     partitions: tuple[Partition, ...],
-    held: Departed,
-    handed_out: HandedOut | None,
-    n_releases: int,
+    held: Int64,
+    handed_out: HandedOut,
+    release: int,
 ) -> tuple[Partition, ...]:
     """The partitions of the input, and after them those of the rows that are held.
 
     Parameters
     ----------
-    n_releases : of the window, the last of which they are held from
+    held : int64 (2, n): rows of the release before, ascending, and for how many releases each is
+        held
+    release : that release's place in the window
 
     Raises
     ------
     OutputError
         The release that they are held from was changed meanwhile.
     """
-    if handed_out is None or source.person is None or not held.persons.size:
+    rows, ages = held
+    if source.person is None or not rows.size:
         return partitions
     path = context.workspace.new_file(HELD).path
     person = (source.person.name, plain_type(source.person.type))
-    _write_rows(str(path), _find_rows(handed_out, held.rows), person)
+    _write_rows(str(path), _find_rows(handed_out, rows), person)
     handed_out.check_again()
-    hashes = find_hashes(context.workspace, n_releases - 1, held.rows)
-    about = np.column_stack([hashes.view(np.int64), held.ages.astype(np.int64)])
+    hashes = find_hashes(context.workspace, release, rows)
+    about = np.column_stack([hashes.view(np.int64), ages])
     first = sum(partition.n_records for partition in partitions)
     starts = range(0, len(about), HELD_ROWS)
     added = [
