@@ -26,7 +26,6 @@ from benchmarks.performance.predicted_tables import FURTHER, TARGETS, Target
 from benchmarks.performance.run import say, working_folder
 from benchmarks.results import describe_command, describe_machine, render_table, update_page
 from tclose.api.warm_up import warm_up
-from tclose.assess.ahead.expected_losses import SAMPLED
 from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.passes.plan.notices.costs.calibration import FILE, kernel_folder
 from tclose.policy.policy import parse_policy
@@ -133,7 +132,7 @@ def _predict_all(asked: Sequence[Target], folder: Path, repeats: int) -> Iterato
 def predict(target: Target, path: Path, folder: Path, repeats: int = 1) -> Prediction:
     """Plan a table's release, and make it."""
     document = target.policy(path, folder / "predicted-releases")
-    planned, estimate, _ = plan_ahead(parse_policy(document), Progress("none"), SAMPLED)
+    planned, estimate, _ = plan_ahead(parse_policy(document), Progress("none"))
     runs = [_release(document, folder) for _ in range(repeats)]
     taken = {name: statistics.median(run[name] for run in runs) for name in runs[0]}
     return compare(target, planned.records, estimate, taken)

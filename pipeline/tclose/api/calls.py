@@ -93,8 +93,8 @@ def plan(
     ----------
     data, policy, client, progress : as of `release`
     sample : int, optional
-        Records that losses are estimated from, drawn at random: 10,000 where not given; 0 for no
-        estimate.
+        Records that losses are estimated from, drawn at random: where not given 40,000, or of
+        methods other than t-closeness-first 10,000; 0 for no estimate.
 
     Raises
     ------
@@ -102,12 +102,10 @@ def plan(
         A sample of a few records. Otherwise as `release`.
     """
     with _prepared("plan", data, policy, client) as resolved:
-        from tclose.assess.ahead.expected_losses import SAMPLED
         from tclose.assess.ahead.plan_ahead import plan_ahead
 
         try:
-            n_sampled = SAMPLED if sample is None else sample
-            return PlanSummary(*plan_ahead(resolved, _progress(progress), n_sampled))
+            return PlanSummary(*plan_ahead(resolved, _progress(progress), sample))
         except UsageError as error:  # whose words are those of the command's options
             raise UsageError(str(error).replace("--", "")) from None
 

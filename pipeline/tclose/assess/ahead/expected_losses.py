@@ -25,6 +25,7 @@ from tclose.errors import TcloseError
 from tclose.model.array_types import Float64, Int64
 from tclose.model.column_terms import Scale
 from tclose.passes.plan.notices.compile_notice import COMPILING, kernels_are_compiled
+from tclose.passes.plan.notices.costs.class_seconds import ClassWork
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import SearchBudget, choose_search_budget
 from tclose.passes.series.series_verdict import HOLD
@@ -32,7 +33,9 @@ from tclose.policy.policy import Policy
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import Run
 
-SAMPLED = 10_000  # records, where nothing else is asked
+# Records, where nothing else is asked. Near clusters of as many as a block has are tried whatever
+# they lose, which takes longer than the search, so that more tell what a record of a table takes.
+SAMPLED, SAMPLED_OF_BLOCKS = 10_000, 40_000
 PARTS = 4  # the smaller sample is one of so many
 STEEPEST = -2.0  # power of the number of records that a loss falls by at most
 
@@ -45,8 +48,8 @@ class ExpectedLosses:
     the loss goes on falling; ``with_all``: of the records that ``sampled`` is of, in the same
     ranges, in a release with those left out; None where none are or it is not known. ``n_sampled``,
     ``n_left_out``:
-    records of the sample that are kept, and that are left out; ``seconds``: of a processor, that
-    the classes of all records are expected to take, None where that is not known; ``is_faster``:
+    records of the sample that are kept, and that are left out; ``work``: seconds that the classes
+    of all records are expected to take, None where that is not known; ``is_faster``:
     the search was a shorter one.
     """
 
@@ -55,7 +58,7 @@ class ExpectedLosses:
     with_all: Float64 | None
     n_sampled: int
     n_left_out: int
-    seconds: float | None
+    work: ClassWork | None
     is_faster: bool
 
 
@@ -89,7 +92,7 @@ def expect_losses(
     except TcloseError as error:  # the plan of all records is decided, whatever a trial comes to
         return f"a trial release of {len(drawn.table):,} records failed: {error}"
     # The first release of all took what compiling takes.
-    return expected if is_compiled or len(sizes) > 1 else replace(expected, seconds=None)
+    return expected if is_compiled or len(sizes) > 1 else replace(expected, work=None)
 
 
 def _without_long_search(policy: Policy, n_records: int) -> tuple[Policy, bool]:
@@ -119,13 +122,13 @@ class _Ahead:
         by_record = not self.policy.method.generalises and not self.drawn.has_gaps
         is_priced = bool(left_out.any()) and by_record
         with progress.following("try", len(sizes) + is_priced, label="trying on some") as step:
-            counts, losses, seconds = [], [], []
+            counts, losses, works = [], [], []
             for size in sizes:
                 rows = self._choose(size)
                 trial = self._release(rows[~left_out[rows]], f"kept-{size}")
                 counts.append(len(trial.originals))
                 losses.append(trial.measure_all(encodings))
-                seconds.append(trial.class_seconds)
+                works.append(trial.class_work)
                 step()
             falls = [not self._has_heavy_tails(encoding) for encoding in encodings]
             kept_losses = _extrapolate(counts, losses, self.drawn.n_table, np.array(falls))
@@ -140,7 +143,7 @@ class _Ahead:
             with_all=with_all,
             n_sampled=counts[-1],
             n_left_out=int(np.count_nonzero(left_out)),
-            seconds=seconds[-1] * self.drawn.n_table / counts[-1],
+            work=works[-1].times(self.drawn.n_table / counts[-1]),
             is_faster=is_faster,
         )
 

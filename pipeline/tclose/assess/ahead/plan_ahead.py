@@ -3,7 +3,12 @@
 from collections.abc import Sequence
 
 from tclose.assess.ahead.calibrate import calibrate
-from tclose.assess.ahead.expected_losses import ExpectedLosses, expect_losses
+from tclose.assess.ahead.expected_losses import (
+    SAMPLED,
+    SAMPLED_OF_BLOCKS,
+    ExpectedLosses,
+    expect_losses,
+)
 from tclose.errors import UsageError
 from tclose.model.array_types import Float64
 from tclose.passes.plan.notices.costs.run_scope import find_scope
@@ -25,13 +30,14 @@ LEAST_SAMPLED = 100  # fewer say nothing
 
 
 def plan_ahead(
-    policy: Policy, progress: Progress, n_sampled: int
+    policy: Policy, progress: Progress, n_sampled: int | None = None
 ) -> tuple[PlanDocument, CostEstimate, int]:
     """Return what a release would be, what it is expected to lose and to take, and who is dropped.
 
     Parameters
     ----------
-    n_sampled : records that losses are estimated from; 0 for no estimate
+    n_sampled : records that losses are estimated from; 0 for no estimate; by default as many as
+        the method is usually tried on
 
     Raises
     ------
@@ -42,16 +48,18 @@ def plan_ahead(
         raise UsageError(f"--sample {n_sampled}: has to be 0, or at least {LEAST_SAMPLED} records")
     with scratch_folder("plan") as scratch, deciding(policy, scratch, progress) as (run, decided):
         document, n_dropped = describe_decided(run, decided)
-        plan, seconds = decided.plan, None
+        plan, work = decided.plan, None
+        if n_sampled is None:
+            n_sampled = SAMPLED_OF_BLOCKS if plan.method.cuts_by_subsets else SAMPLED
         if n_sampled:
             expected = expect_losses(run, plan, scratch, n_sampled, progress)
             names = [encoding.column.name for encoding in plan.encodings]
             document = _add_losses(document, names, expected)
             if not isinstance(expected, str) and not expected.is_faster:
-                seconds = expected.seconds
+                work = expected.work
         scope = find_scope(plan, run.workspace, run.workspace.load(INSPECTION), policy.engine)
         calibration = calibrate(scratch, progress)
-        return document, estimate_run(plan, scope, seconds, calibration), n_dropped
+        return document, estimate_run(plan, scope, work, calibration), n_dropped
 
 
 def _add_losses(

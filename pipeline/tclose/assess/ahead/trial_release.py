@@ -19,6 +19,7 @@ from tclose.passes.microaggregate.losses import merge_losses
 from tclose.passes.microaggregate.microaggregate import MICROAGGREGATE
 from tclose.passes.microaggregate.region_task import REGION_RESULTS
 from tclose.passes.plan.decide import DECIDE
+from tclose.passes.plan.notices.costs.class_seconds import ClassWork
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.plan.search_budget import SearchBudget
 from tclose.passes.release import TRIAL
@@ -46,9 +47,11 @@ class TrialRelease:
     seconds: dict[str, float]
 
     @property
-    def class_seconds(self) -> float:
+    def class_work(self) -> ClassWork:
         """Seconds that its classes took, without what a pass takes of any table."""
-        return max(0.0, self.seconds[MICROAGGREGATE.name] - FIXED_SECONDS)
+        searched = sum(one.search_seconds for one in self.run.workspace.load(REGION_RESULTS))
+        in_all = self.seconds[MICROAGGREGATE.name] - FIXED_SECONDS
+        return ClassWork(max(0.0, in_all - searched), searched)
 
     def measure_all(self, encodings: Sequence[Encoding]) -> Float64:
         """Mean loss of each quasi-identifier, in the ranges of some encodings: float64 (QIs,)."""

@@ -1,6 +1,7 @@
 """Microaggregation of one region: clusters, their released values, distances, repair, loss."""
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -65,7 +66,7 @@ class RegionClusters:
     """Clusters of a region, before it is decided what they release.
 
     ``labels`` int64 (n,); ``levels``: of generalisation, where levels were chosen for the region;
-    ``n_repaired``, ``n_violating``, ``rounds``: see `RegionClasses`.
+    ``n_repaired``, ``n_violating``, ``rounds``, ``search_seconds``: see `RegionClasses`.
     """
 
     labels: Int64
@@ -73,6 +74,7 @@ class RegionClusters:
     n_repaired: int = 0
     n_violating: int = 0
     rounds: tuple[Round, ...] = ()
+    search_seconds: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,8 @@ class RegionClasses:
     ``order[starts[i]:starts[i+1]]``; ``n_clusters``: those made, some of which may be released
     alike and be one class; ``n_repaired``: classes merged as they were above t or failed a further
     model; ``n_violating``: classes that merging within the region could not repair; ``levels``: of
-    each quasi-identifier, where levels were chosen for the region.
+    each quasi-identifier, where levels were chosen for the region; ``search_seconds``: of the
+    processors, from starts to clusters.
     """
 
     released: list[Keys]
@@ -95,6 +98,7 @@ class RegionClasses:
     n_violating: int
     rounds: tuple[Round, ...] = ()
     levels: tuple[int, ...] | None = None
+    search_seconds: float = 0.0
 
 
 def cluster_region(
@@ -116,13 +120,14 @@ def cluster_region(
     search = _make_search(merger, distributions, start)
     first, middle, last = SHARES_OF_STEPS
     with part_of_task(first, last if start.beside is None else middle):
-        end = search.run(start)
-    beside, ends = [] if start.beside is None else start.beside(end.labels), [end]
+        ends = [search.run(start)]
+    beside = [] if start.beside is None else start.beside(ends[0].labels)
     for number, other in enumerate(beside):
         step = (last - middle) / len(beside)
         with part_of_task(middle + number * step, middle + (number + 1) * step):
             ends.append(search.run(other))
-    return min(ends, key=lambda end: (end.n_violating, measure_released(scaled, end.labels)))
+    best = min(ends, key=lambda end: (end.n_violating, measure_released(scaled, end.labels)))
+    return replace(best, search_seconds=sum(end.search_seconds for end in ends))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +145,7 @@ class _Search:
         """The clusters that the search ends with, repaired."""
         labels, levels, plan = start.labels, start.levels, self.merger.plan
         rounds: tuple[Round, ...] = ()
+        began = time.process_time()
         if self.refiner is not None:
             share, merge = self.merger.records.share, self.merger.merge
             labels, rounds = self.refiner.refine(
@@ -150,7 +156,8 @@ class _Search:
         n_repaired = n_violating = 0
         if plan.method.holds_t and levels is None:
             labels, n_repaired, n_violating = self.merger.repair(labels)
-        return RegionClusters(labels, levels, n_repaired, n_violating, rounds)
+        seconds = time.process_time() - began
+        return RegionClusters(labels, levels, n_repaired, n_violating, rounds, seconds)
 
 
 def _make_search(
@@ -222,7 +229,7 @@ def release_region(
     node = None if levels is None else levels.node
     return RegionClasses(
         released, order, starts, losses, n_clusters, clusters.n_repaired, clusters.n_violating,
-        clusters.rounds, node,
+        clusters.rounds, node, clusters.search_seconds,
     )  # fmt: skip
 
 

@@ -50,7 +50,8 @@ class RegionResult:
 
     ``splitters``: some of its class keys, ascending, the first and the last among them;
     ``class_type``: what `read_key_range` reads them by;
-    ``levels``: of each quasi-identifier, where levels were chosen for the region.
+    ``levels``: of each quasi-identifier, where levels were chosen for the region;
+    ``search_seconds``: as in `RegionClasses`.
     """
 
     n_records: int
@@ -63,11 +64,12 @@ class RegionResult:
     splitters: list[tuple[Any, ...]]
     class_type: np.dtype
     levels: tuple[int, ...] | None = None
+    search_seconds: float = 0.0
 
 
 REGIONS = Artifact("regions", list[Region])
 CLASS_TYPES = Artifact("class-types", list[np.dtype])
-REGION_RESULTS = Artifact("region-results", list[RegionResult], version=4)
+REGION_RESULTS = Artifact("region-results", list[RegionResult], version=5)
 
 
 def microaggregate_task(
@@ -145,6 +147,7 @@ def _write_classes(
         splitters=_pick_splitters(class_keys),
         class_type=class_type,
         levels=clustered.levels,
+        search_seconds=clustered.search_seconds,
     )
 
 
@@ -168,5 +171,5 @@ MICROAGGREGATE_TASK = Task(
     "microaggregating",
     microaggregate_task,
     (CLASSES, CLASS_CODES, CLASS_PASSTHROUGH),
-    version=5,
+    version=6,
 )

@@ -15,7 +15,6 @@ from tclose.passes.plan.notices.costs.class_seconds import (
     ClassWork,
     count_class_work,
     expect_classes,
-    split_trial,
 )
 from tclose.passes.plan.notices.costs.run_scope import RunScope
 from tclose.passes.plan.notices.costs.step_costs import describe_estimate, estimate_run
@@ -54,11 +53,6 @@ class TestClasses:
         one = expect_classes(plan_of(), scope_of(1), self.WORK)
         assert one == pytest.approx(LOADING + 8.0)
 
-    def test_a_trial_tells_the_search_and_counts_the_clusters(self) -> None:
-        assert split_trial(plan_of(), 8.0, 2.0) == ClassWork(2.0, 6.0)
-        assert split_trial(plan_of(), 1.0, 2.0) == ClassWork(1.0, 0.0)
-        assert split_trial(plan_of(search_budget=OFF), 8.0, 2.0) == ClassWork(2.0, 0.0)
-
     def test_by_counts_a_longer_search_takes_longer(self) -> None:
         timed = SearchBudget(10_000, seconds=30.0)
         works = [count_class_work(plan_of(search_budget=b)) for b in (OFF, LEAN, FAST, timed)]
@@ -74,7 +68,9 @@ class TestClasses:
         searched, of_new = count_class_work(plan), count_class_work(later)
         assert of_new.search == pytest.approx(searched.search / 10)
         assert of_new.clusters < searched.clusters
-        assert split_trial(later, 8.0, 2.0).search == pytest.approx(0.6)
+        tried = [seconds_of(estimate_run(p, scope_of(), self.WORK)) for p in (plan, later)]
+        all_of_them, some = (one["microaggregate"] - LOADING for one in tried)
+        assert some == pytest.approx(all_of_them / 10)
 
 
 class TestEstimate:
@@ -89,8 +85,9 @@ class TestEstimate:
 
     def test_a_slower_machine_takes_longer_but_what_was_tried_on_it_does_not(self) -> None:
         plan = plan_of()
-        usual = seconds_of(estimate_run(plan, scope_of(), 8.0))
-        slow = estimate_run(plan, scope_of(), 8.0, WorkSeconds(2.0, 1.0, 2.0))
+        tried = ClassWork(2.0, 6.0)
+        usual = seconds_of(estimate_run(plan, scope_of(), tried))
+        slow = estimate_run(plan, scope_of(), tried, WorkSeconds(2.0, 1.0, 2.0))
         assert slow.calibrated
         for name, seconds in seconds_of(slow).items():
             times = 1 if name == "microaggregate" else 2

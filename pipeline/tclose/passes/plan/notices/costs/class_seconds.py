@@ -21,9 +21,6 @@ OF_THREADS, OF_WORKERS = 0.7, 0.75
 # exchanged.
 FAST_RECORD, LOOSE, LOOSE_TIMES = 20e-6, 0.2, 4.0
 LEAN_RECORD, LEAN_VALUE = 1.2e-6, 0.12e-6
-# A short search takes so many times longer for a record of a large region than of a trial's small
-# one: more of it goes into grouping classes.
-LEAN_TIMES = 1.3
 OTHER_RECORD = 4.5e-6  # of methods that do not cut by subsets, in place of clusters
 FULL_RECORD, WIDE_RECORD = 2e-3, 15e-3
 KEPT_RECORD = 0.65e-3  # a hundred thousand records of fifty thousand persons: 65 s by two threads
@@ -31,10 +28,17 @@ KEPT_RECORD = 0.65e-3  # a hundred thousand records of fifty thousand persons: 6
 
 @dataclass(frozen=True)
 class ClassWork:
-    """Seconds of a processor: of the clusters, and of their search."""
+    """Seconds of a processor: of a search, which threads share, and of all else.
+
+    ``search``: of exchanges and repair; ``clusters``: of starts, and of what is released.
+    """
 
     clusters: float
     search: float
+
+    def times(self, factor: float) -> "ClassWork":
+        """Both, so many times."""
+        return ClassWork(self.clusters * factor, self.search * factor)
 
 
 def expect_classes(plan: Plan, scope: RunScope, work: ClassWork) -> float:
@@ -62,22 +66,6 @@ def count_class_work(plan: Plan) -> ClassWork:
     share = plan.n_clustered / max(1, plan.n_records)
     clusters += share * count_distances(plan) * n_columns * SECONDS_PER_DISTANCE
     return ClassWork(clusters, _count_search(plan))
-
-
-def split_trial(plan: Plan, seconds: float, clusters: float) -> ClassWork:
-    """Seconds of a processor that a trial says all classes take, as clusters and search.
-
-    Without a search counts tell more than so short a trial, of methods that they are known of.
-
-    Parameters
-    ----------
-    clusters : seconds of a processor that counts say clusters take
-    """
-    if is_searched(plan):
-        times = 1.0 if plan.search_budget.free_effort else LEAN_TIMES
-        times *= plan.n_clustered / max(1, plan.n_records)
-        return ClassWork(min(clusters, seconds), times * max(0.0, seconds - clusters))
-    return ClassWork(clusters if plan.method.cuts_by_subsets else seconds, 0.0)
 
 
 def is_searched(plan: Plan) -> bool:

@@ -7,7 +7,6 @@ from tclose.passes.plan.notices.costs.class_seconds import (
     count_class_work,
     expect_classes,
     is_searched,
-    split_trial,
 )
 from tclose.passes.plan.notices.costs.expected_disk import expect_disk
 from tclose.passes.plan.notices.costs.expected_memory import expect_memory
@@ -24,19 +23,20 @@ COMPILE_SECONDS = 35.0
 def estimate_run(
     plan: Plan,
     scope: RunScope,
-    tried_seconds: float | None = None,
+    tried: ClassWork | None = None,
     calibration: WorkSeconds | None = None,
 ) -> CostEstimate:
     """Estimate the cost of a run.
 
     Parameters
     ----------
-    tried_seconds : of a processor of this machine, that all classes take by a trial on a sample
+    tried : what all classes take on this machine by a trial on a sample
     calibration : times that work takes longer here than on the reference's machine
     """
     factors = calibration or NO_CALIBRATION
     seconds = {name: each * factors.records for name, each in expect_passes(plan, scope).items()}
-    work = _class_work(plan, tried_seconds, factors)
+    share = plan.n_clustered / max(1, plan.n_records)  # a trial clusters all that it has
+    work = _count_work(plan, factors) if tried is None else tried.times(share)
     seconds["microaggregate"] = expect_classes(plan, scope, work)
     start = START_SECONDS + (0.0 if scope.alone else CLUSTER_SECONDS)
     compiling = expect_compiling(plan) * factors.records
@@ -55,14 +55,12 @@ def estimate_run(
     )
 
 
-def _class_work(plan: Plan, tried_seconds: float | None, factors: WorkSeconds) -> ClassWork:
-    """Seconds of a processor of this machine; a trial has taken them here."""
+def _count_work(plan: Plan, factors: WorkSeconds) -> ClassWork:
+    """Seconds of a processor of this machine, by counts."""
     counted = count_class_work(plan)
-    clusters = counted.clusters * factors.classes
-    if tried_seconds is None:
-        timed = plan.search_budget.seconds is not None
-        return ClassWork(clusters, counted.search * (1.0 if timed else factors.search))
-    return split_trial(plan, tried_seconds, clusters)
+    is_timed = plan.search_budget.seconds is not None
+    search = counted.search * (1.0 if is_timed else factors.search)
+    return ClassWork(counted.clusters * factors.classes, search)
 
 
 def expect_compiling(plan: Plan) -> float:
