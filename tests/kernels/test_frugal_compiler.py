@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir as llvm_ir
-from numba.core import ir, types
+from llvmlite.binding import ffi
+from numba.core import errors, ir, types
+from numba.core.base import BaseContext
 from numba.core.inline_closurecall import InlineWorker
+from numba.core.postproc import PostProcessor
 from numba.core.registry import cpu_target
+from numba.core.typing.context import BaseContext as BaseTypingContext
 from numba.core.typing.templates import Signature
 
 from tclose.kernels.compiler import kernel
@@ -29,13 +33,19 @@ def test_with_another_version_all_is_left_as_it_is() -> None:
 
 
 def test_with_the_locked_version_all_is_replaced() -> None:
+    colours: Any = type(errors.termcolor())
     replaced = (
         types.Function.get_call_type,
         ir.Inst._rec_list_vars,
         llvm_ir.Type.get_abi_size,
         InlineWorker.inline_function,
+        PostProcessor.run,
+        BaseContext.get_function,
+        BaseTypingContext.resolve_value_type,
+        colours._markup,
     )
     assert {one.__module__ for one in replaced} == {"tclose.kernels.frugal_compiler"}
+    assert not ffi.lib._lock._cblist
 
 
 class TestCallTypes:
