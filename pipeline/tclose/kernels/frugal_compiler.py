@@ -10,6 +10,15 @@ import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tclose.kernels.frugal_lowering import (
+    count_references_only,
+    extract_what_was_inserted,
+    keep_arguments_as_values,
+    keep_structures_as_values,
+    leave_plain_variables,
+    make_array_classes_once,
+    name_briefly,
+)
 from tclose.security.working_folder import away_from_working_folder
 
 with away_from_working_folder():
@@ -18,10 +27,14 @@ with away_from_working_folder():
     from llvmlite.binding import ffi
     from numba.core import errors, ir, transforms, types
     from numba.core.base import BaseContext
+    from numba.core.cgutils import _StructProxy
     from numba.core.inline_closurecall import InlineWorker
+    from numba.core.lowering import Lower
     from numba.core.postproc import PostProcessor, VariableLifetime
+    from numba.core.runtime.context import NRTContext
     from numba.core.targetconfig import ConfigStack
     from numba.core.typing.context import BaseContext as BaseTypingContext
+    from numba.np import arrayobj
 
 WRITTEN_FOR = (0, 68)  # of numba, as pyproject.toml asks for
 
@@ -42,6 +55,13 @@ def make_frugal(version: tuple[int, int] = numba.version_info.short) -> None:
         (know_arrays_as_such, BaseContext),
         (remember_function_types, BaseTypingContext),
         (write_plain_messages, errors),
+        (extract_what_was_inserted, llvm_ir.IRBuilder),
+        (keep_structures_as_values, _StructProxy),
+        (make_array_classes_once, arrayobj),
+        (leave_plain_variables, Lower),
+        (keep_arguments_as_values, Lower),
+        (count_references_only, NRTContext),
+        (name_briefly, BaseContext),
         (announce_no_calls, ffi.lib._lock),  # noqa: SLF001
     )
     for replace, owner in replacements:
