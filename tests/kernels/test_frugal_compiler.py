@@ -6,10 +6,18 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir as llvm_ir
-from numba.core import ir, types
+from llvmlite.binding import ffi
+from numba.core import errors, ir, types
+from numba.core.base import BaseContext
+from numba.core.cgutils import _StructProxy
 from numba.core.inline_closurecall import InlineWorker
+from numba.core.lowering import Lower
+from numba.core.postproc import PostProcessor
 from numba.core.registry import cpu_target
+from numba.core.runtime.context import NRTContext
+from numba.core.typing.context import BaseContext as BaseTypingContext
 from numba.core.typing.templates import Signature
+from numba.np import arrayobj, linalg
 
 from tclose.kernels.compiler import kernel
 from tclose.kernels.frugal_compiler import (
@@ -29,13 +37,30 @@ def test_with_another_version_all_is_left_as_it_is() -> None:
 
 
 def test_with_the_locked_version_all_is_replaced() -> None:
+    colours: Any = type(errors.termcolor())
     replaced = (
         types.Function.get_call_type,
         ir.Inst._rec_list_vars,
         llvm_ir.Type.get_abi_size,
         InlineWorker.inline_function,
+        PostProcessor.run,
+        BaseContext.get_function,
+        BaseTypingContext.resolve_value_type,
+        colours._markup,
     )
     assert {one.__module__ for one in replaced} == {"tclose.kernels.frugal_compiler"}
+    lowered = (
+        llvm_ir.IRBuilder.extract_value,
+        _StructProxy.__getitem__,
+        arrayobj.make_array,
+        vars(linalg)["make_array"],
+        Lower.storevar,
+        Lower.lower_assign,
+        NRTContext.get_meminfos,
+        BaseContext.mangler,
+    )
+    assert {one.__module__ for one in lowered} == {"tclose.kernels.frugal_lowering"}
+    assert not ffi.lib._lock._cblist
 
 
 class TestCallTypes:

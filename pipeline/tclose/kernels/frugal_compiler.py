@@ -7,17 +7,34 @@ where it has no such method.
 
 import contextlib
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from tclose.kernels.frugal_lowering import (
+    count_references_only,
+    extract_what_was_inserted,
+    keep_arguments_as_values,
+    keep_structures_as_values,
+    leave_plain_variables,
+    make_array_classes_once,
+    name_briefly,
+)
 from tclose.security.working_folder import away_from_working_folder
 
 with away_from_working_folder():
     import numba
     from llvmlite import ir as llvm_ir
-    from numba.core import ir, types
+    from llvmlite.binding import ffi
+    from numba.core import errors, ir, transforms, types
+    from numba.core.base import BaseContext
+    from numba.core.cgutils import _StructProxy
     from numba.core.inline_closurecall import InlineWorker
+    from numba.core.lowering import Lower
+    from numba.core.postproc import PostProcessor, VariableLifetime
+    from numba.core.runtime.context import NRTContext
     from numba.core.targetconfig import ConfigStack
+    from numba.core.typing.context import BaseContext as BaseTypingContext
+    from numba.np import arrayobj
 
 WRITTEN_FOR = (0, 68)  # of numba, as pyproject.toml asks for
 
@@ -29,12 +46,25 @@ def make_frugal(version: tuple[int, int] = numba.version_info.short) -> None:
     """Have numba do less, if it is of the version that this is written for."""
     if version != WRITTEN_FOR:
         return
-    for replace, owner in (
+    replacements: tuple[tuple[Callable[[Any], None], Any], ...] = (
         (remember_call_types, types.Function),
         (list_variables_quickly, ir.Inst),
         (remember_sizes, llvm_ir.Type),
         (inline_without_copies, InlineWorker),
-    ):
+        (follow_variables_on_demand, PostProcessor),
+        (know_arrays_as_such, BaseContext),
+        (remember_function_types, BaseTypingContext),
+        (write_plain_messages, errors),
+        (extract_what_was_inserted, llvm_ir.IRBuilder),
+        (keep_structures_as_values, _StructProxy),
+        (make_array_classes_once, arrayobj),
+        (leave_plain_variables, Lower),
+        (keep_arguments_as_values, Lower),
+        (count_references_only, NRTContext),
+        (name_briefly, BaseContext),
+        (announce_no_calls, ffi.lib._lock),  # noqa: SLF001
+    )
+    for replace, owner in replacements:
         with contextlib.suppress(AttributeError):
             replace(owner)
 
@@ -132,6 +162,77 @@ def inline_without_copies(worker: type[Any]) -> None:
                 del one.__deepcopy__
 
     worker.inline_function = inline_function
+
+
+def follow_variables_on_demand(processor: type[Any]) -> None:
+    """Find out where variables are alive only if somebody asks for it.
+
+    numba does so after each pass that changes a function, ten times in all. It needs to know when
+    it marks where variables end, which it does twice, and in generators.
+    """
+    run_all = processor.run
+
+    def run(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+        function = self.func_ir
+        if function.is_generator:
+            run_all(self, emit_dels, extend_lifetimes)
+            return
+        function.blocks = transforms.canonicalize_cfg(function.blocks)
+        function.variable_lifetime = VariableLifetime(function.blocks)
+        function.generator_info = None
+        if emit_dels:
+            self._insert_var_dels(extend_lifetimes=extend_lifetimes)
+
+    processor.run = run
+
+
+def know_arrays_as_such(context: type[Any]) -> None:
+    """Look for no new way to make an array of an array, while there is none for anything.
+
+    numba looks whenever it touches an array, and then through all its modules for new functions.
+    """
+    find = context.get_function
+
+    def get_function(self: Any, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
+        if isinstance(fn, str) and fn == "__array__" and not self._defns[fn].versions:
+            raise NotImplementedError(fn)
+        return find(self, fn, sig, _firstcall)
+
+    context.get_function = get_function
+
+
+def remember_function_types(context: type[Any]) -> None:
+    """Ask once whether one of numba's functions is a value of another kind, such as a buffer."""
+    resolve = context.resolve_value_type
+    functions: dict[int, Any] = {}  # by their number, and kept, so that it stays theirs
+
+    def resolve_value_type(self: Any, val: Any) -> Any:
+        if id(val) in functions:
+            return self._get_global_type(val)
+        found = resolve(self, val)
+        if isinstance(found, types.Function):
+            functions[id(val)] = val
+        return found
+
+    context.resolve_value_type = resolve_value_type
+
+
+def write_plain_messages(messages: Any) -> None:
+    """Write messages without colours, and set up no terminal for each: most are never shown."""
+    colours = type(messages.termcolor())
+
+    def _markup(self: Any, msg: str, color: Any = None, style: Any = None) -> str:  # noqa: ARG001
+        return msg
+
+    _ = colours._markup  # noqa: SLF001  # an AttributeError if there is none
+    colours._markup = _markup  # noqa: SLF001
+
+
+def announce_no_calls(lock: Any) -> None:
+    """Tell nobody of each call of LLVM, a hundred thousand times: nobody listens here."""
+    for pair in list(lock._cblist):  # noqa: SLF001
+        if pair[0].__module__ == BaseContext.__module__:
+            lock.unregister(*pair)
 
 
 def _keep(one: Any) -> Any:

@@ -154,10 +154,25 @@ def link_parts(dispatcher: Any) -> None:
     dispatcher.add_overload, dispatcher.compile = add, compile_kind
 
 
+def _wrap_only_wholes(context: Any) -> None:
+    """Make nothing that C could call a part by: numba does so for each of its own functions.
+
+    ``context``: the class, as numba compiles with copies of its context.
+    """
+    make = context.create_cfunc_wrapper
+
+    def create_cfunc_wrapper(self: Any, library: Any, *arguments: Any) -> None:
+        if not library.is_part:
+            make(self, library, *arguments)
+
+    context.create_cfunc_wrapper = create_cfunc_wrapper
+
+
 def _use_linked_libraries() -> None:
     """Make the compiler of this process use `LinkedLibrary`."""
     make_frugal()
     event.register("numba:compile", _Follower())
+    _wrap_only_wholes(type(cpu_target.target_context))
     codegen = cpu_target.target_context.codegen()
     set_environment = codegen.set_env
 
