@@ -93,8 +93,8 @@ def plan(
     ----------
     data, policy, client, progress : as of `release`
     sample : int, optional
-        Records that losses are estimated from, drawn at random: where not given 40,000, or of
-        methods other than t-closeness-first 10,000; 0 for no estimate.
+        Records that losses are estimated from, drawn at random: where not given 40,000, or 10,000
+        of methods that compare all records with all; 0 for no estimate.
 
     Raises
     ------

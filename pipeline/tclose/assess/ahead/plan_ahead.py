@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tclose.assess.ahead.calibrate import calibrate
 from tclose.assess.ahead.expected_losses import (
     SAMPLED,
-    SAMPLED_OF_BLOCKS,
+    SAMPLED_BY_PARTS,
     ExpectedLosses,
     expect_losses,
 )
@@ -50,7 +50,8 @@ def plan_ahead(
         document, n_dropped = describe_decided(run, decided)
         plan, work = decided.plan, None
         if n_sampled is None:
-            n_sampled = SAMPLED_OF_BLOCKS if plan.method.cuts_by_subsets else SAMPLED
+            is_quick = plan.method.cuts_by_subsets or plan.method.generalises
+            n_sampled = SAMPLED_BY_PARTS if is_quick else SAMPLED
         if n_sampled:
             expected = expect_losses(run, plan, scratch, n_sampled, progress)
             names = [encoding.column.name for encoding in plan.encodings]

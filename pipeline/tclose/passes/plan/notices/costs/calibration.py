@@ -16,7 +16,7 @@ from pathlib import Path
 from tclose.kernels.clustering.algorithm3 import cluster_blocks
 from tclose.security.trusted_paths import TrustedFolder, UntrustedError, open_trusted
 
-VERSION = 1
+VERSION = 2
 FILE = "calibration.json"
 BUSY = 0.75  # share of the processors
 SLOWEST = 1_000.0  # times the reference: more is no measurement
@@ -38,7 +38,7 @@ class WorkSeconds:
 NO_CALIBRATION = WorkSeconds()
 # Of the machine that the constants were measured on: two cores of x86-64, nothing beside it. To be
 # measured again, with the seconds of searched records, when the search changes.
-REFERENCE = WorkSeconds(records=0.083, classes=0.076, search=0.114)
+REFERENCE = WorkSeconds(records=0.083, classes=0.076, search=0.18)
 
 
 def read_calibration(folder: Path | None = None, *, of_quiet: bool = False) -> WorkSeconds | None:

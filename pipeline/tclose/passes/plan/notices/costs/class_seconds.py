@@ -6,20 +6,22 @@ and the clusters of one are made by one thread.
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from tclose.passes.plan.notices.costs.run_scope import RunScope
 from tclose.passes.plan.notices.estimate import count_distances
 from tclose.passes.plan.plan import Plan
-from tclose.passes.plan.search_budget import SearchBudget
+from tclose.passes.plan.search_budget import FAST, LARGEST_LEAST_GAIN, SearchBudget
 
 # Algorithm 3 does a distance of one quasi-identifier in about half a nanosecond.
 SECONDS_PER_DISTANCE = 0.5e-9
 LOADING = 0.2  # seconds until a process has loaded the kernels
 CLUSTERED_RECORD, CLUSTERED_VALUE = 0.7e-6, 0.08e-6  # seconds, beside those of distances
 # A second thread of a search, and a worker beside another, are less than the first by this share.
-OF_THREADS, OF_WORKERS = 0.7, 0.75
-# Of a searched record, where no trial was made. Fast takes longer where t is loose, as more can be
-# exchanged.
-FAST_RECORD, LOOSE, LOOSE_TIMES = 20e-6, 0.2, 4.0
+OF_THREADS, OF_WORKERS = 0.7, 0.85
+# Of a searched record, where no trial was made: of fast from its least gain to the largest, as its
+# logarithm goes. Fast takes longer where t is loose, as more can be exchanged.
+FAST_RECORDS, LOOSE, LOOSE_TIMES = (25e-6, 11e-6), 0.2, 4.0
 LEAN_RECORD, LEAN_VALUE = 1.2e-6, 0.12e-6
 OTHER_RECORD = 4.5e-6  # of methods that do not cut by subsets, in place of clusters
 FULL_RECORD, WIDE_RECORD = 2e-3, 15e-3
@@ -88,4 +90,6 @@ def _count_search(plan: Plan) -> float:
     if not budget.free_effort:
         return (LEAN_RECORD + LEAN_VALUE * len(plan.encodings)) * n_records
     is_loose = min(plan.verification_limits, default=1) >= LOOSE
-    return FAST_RECORD * n_records * (LOOSE_TIMES if is_loose else 1.0)
+    gains = np.log([FAST.least_gain, LARGEST_LEAST_GAIN])
+    each = float(np.interp(np.log(budget.least_gain or FAST.least_gain), gains, FAST_RECORDS))
+    return each * n_records * (LOOSE_TIMES if is_loose else 1.0)

@@ -34,13 +34,14 @@ class PassCost:
 
 COSTS = {
     "summarise": PassCost(0.015, 0.0035, 7.0e-8, alone=0.02),
-    "plan": PassCost(0.01, 0.005, 1.4e-8),
-    "encode": PassCost(0.03, 0.001, 9.0e-8, alone=0.17),
+    "plan": PassCost(0.01, 0.006, 2.1e-8),
+    "encode": PassCost(0.03, 0.001, 7.0e-8, alone=0.1),
     "verify": PassCost(0.03, 0.003, 3.2e-8, alone=-0.03, generalised=3.0),
     "publish": PassCost(0.05, 0.008, 3.2e-8, generalised=2.0),
 }
-PARSED_BYTE = 1.4e-8  # seconds of a byte of CSV, as it is summarised
-PASSED_BYTE = 4.5e-9  # of a byte of pass-through columns, each time that it is moved
+PARSED_BYTE = 1.0e-8  # seconds of a byte of CSV, as it is summarised
+# Of a byte of pass-through columns, as it is moved; a file is written, and read back.
+PASSED_BYTES = {"encode": 4.0e-9, "verify": 2.5e-9, "publish": 5.5e-9}
 
 
 def expect_passes(plan: Plan, scope: RunScope) -> dict[str, float]:
@@ -54,16 +55,13 @@ def expect_passes(plan: Plan, scope: RunScope) -> dict[str, float]:
         "publish": scope.longest_share(count_pieces(plan, plan.rows_per_file)),
     }
     parsed = {"summarise": PARSED_BYTE * scope.n_parsed / scope.n_workers}
-    moved = PASSED_BYTE * passed_bytes(plan)
+    passed = passed_bytes(plan)
     return {
         name: _expect(plan, scope, cost, shares[name])
         + parsed.get(name, 0.0)
-        + (moved * shares[name] if name in MOVING else 0.0)
+        + PASSED_BYTES.get(name, 0.0) * passed * shares[name]
         for name, cost in COSTS.items()
     }
-
-
-MOVING = ("encode", "verify", "publish")
 
 
 def _expect(plan: Plan, scope: RunScope, cost: PassCost, share: float) -> float:
