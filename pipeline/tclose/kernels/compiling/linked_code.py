@@ -12,7 +12,7 @@ called from Python at any time, are compiled as numba does it.
 import weakref
 from typing import Any, Self
 
-from tclose.kernels.frugal_compiler import make_frugal, no_garbage_collection
+from tclose.kernels.compiling.frugal_compiler import make_frugal, no_garbage_collection
 from tclose.security.working_folder import away_from_working_folder
 
 with away_from_working_folder():

@@ -9,7 +9,7 @@ import pytest
 
 from tclose.kernels import compiler
 from tclose.kernels.compiler import is_kept, kernel
-from tclose.kernels.linked_code import is_part
+from tclose.kernels.compiling.linked_code import is_part
 
 VALUES = np.array([3.0, 1.0, 2.0])
 

@@ -20,7 +20,7 @@ from numba.core.typing.templates import Signature
 from numba.np import arrayobj, linalg
 
 from tclose.kernels.compiler import kernel
-from tclose.kernels.frugal_compiler import (
+from tclose.kernels.compiling.frugal_compiler import (
     inline_without_copies,
     list_variables_quickly,
     make_frugal,
@@ -48,7 +48,7 @@ def test_with_the_locked_version_all_is_replaced() -> None:
         BaseTypingContext.resolve_value_type,
         colours._markup,
     )
-    assert {one.__module__ for one in replaced} == {"tclose.kernels.frugal_compiler"}
+    assert {one.__module__ for one in replaced} == {"tclose.kernels.compiling.frugal_compiler"}
     lowered = (
         llvm_ir.IRBuilder.extract_value,
         _StructProxy.__getitem__,
@@ -59,7 +59,7 @@ def test_with_the_locked_version_all_is_replaced() -> None:
         NRTContext.get_meminfos,
         BaseContext.mangler,
     )
-    assert {one.__module__ for one in lowered} == {"tclose.kernels.frugal_lowering"}
+    assert {one.__module__ for one in lowered} == {"tclose.kernels.compiling.frugal_lowering"}
     assert not ffi.lib._lock._cblist
 
 

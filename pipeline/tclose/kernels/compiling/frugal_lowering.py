@@ -6,7 +6,7 @@ it is needed, which is most of what it does with a kernel. Here a field is taken
 itself, and variables that hold no reference to memory are neither read before they are written
 nor cleared.
 
-Written for the version of numba that `tclose.kernels.frugal_compiler` is written for.
+Written for the version of numba that `tclose.kernels.compiling.frugal_compiler` is written for.
 """
 
 import functools

@@ -13,7 +13,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.extending import intrinsic
 
 from tclose.kernels.compiler import kernel
-from tclose.kernels.frugal_lowering import extract_what_was_inserted
+from tclose.kernels.compiling.frugal_lowering import extract_what_was_inserted
 
 
 class Pair(NamedTuple):

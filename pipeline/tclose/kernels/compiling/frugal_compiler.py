@@ -10,7 +10,7 @@ import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tclose.kernels.frugal_lowering import (
+from tclose.kernels.compiling.frugal_lowering import (
     count_references_only,
     extract_what_was_inserted,
     keep_arguments_as_values,
