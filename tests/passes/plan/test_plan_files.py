@@ -29,7 +29,7 @@ def plan_of(low: int, high: int) -> Plan:
 def columns_of(keys: list[int]) -> dict[str, Keys]:
     floats = np.linspace(0, 1, len(keys))
     few = np.arange(len(keys)) % 3
-    keyed = [np.array(keys, dtype=np.int64), floats, few, few]
+    keyed: list[Keys] = [np.array(keys, dtype=np.int64), floats, few, few]
     return {POSITION: np.arange(len(keys)), **{f"q{j}": one for j, one in enumerate(keyed)}}
 
 
