@@ -99,7 +99,7 @@ def test_a_start_beside_a_search_loses_at_most_twice_as_much(problem: Clustering
     else:
         assert lose(problem, found.labels) <= most + 1e-9
     equal = near.find_beside(loss, np.arange(plain.labels.size))  # one record each: nothing is lost
-    assert equal is None or lose(problem, equal.labels) == 0.0
+    assert equal is None or lose(problem, equal.labels) <= 1e-9
     listed = [one.labels.tolist() for one in start.beside(searched)]
     assert found is None or found.labels.tolist() in listed
 
@@ -176,7 +176,7 @@ def count_clustered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("size", "sampled"), [(5, [7, 15]), (20, [7])], ids=["blocks", "a part of one block"]
+    ("size", "sampled"), [(5, [8, 15]), (20, [7])], ids=["blocks", "a part of one block"]
 )
 @pytest.mark.parametrize(("limit", "is_near"), [(Fraction(1, 2), True), (Fraction(1, 50), False)])
 def test_a_few_blocks_tell_that_near_records_lose_too_much(
@@ -191,7 +191,7 @@ def test_a_few_blocks_tell_that_near_records_lose_too_much(
     problem = problem_of(ages, ["a"] * 60, ages, k=3, limit=limit, size=size)
     choose_start(problem, cut_plainly(problem))
     # The first block that loses too much by itself decides.
-    assert clustered == ([*sampled, 60] if is_near else [7])
+    assert clustered == ([*sampled, 60] if is_near else sampled[:1])
 
 
 @pytest.mark.parametrize(("uneven", "n_sampled"), [(3.0, 1), (math.inf, 3)])
