@@ -81,7 +81,7 @@ class TestBudget:
         def merge(labels):
             return np.maximum(labels - at_once + 1, 0)
 
-        _, rounds = self.refine(SearchBudget(10, least_gain=0.5), merge)
+        _, rounds = self.refine(SearchBudget(10, least_gain=0.9), merge)
         assert len(rounds) == SearchBudget(10).rounds_before_merging + n_more
 
     @pytest.mark.parametrize(("share", "n_rounds"), [(1.0, 4), (0.5, 2), (0.1, 0), (0.0, 0)])
