@@ -59,9 +59,9 @@ SMALL_TABLE = 25_000
 FAST_SMALL = replace(
     FAST, n_searches=2 * FAST.n_searches, least_gain=2 * FAST.least_gain, n_together=512
 )
-# What a round of fast has to save grows with what it costs: of a million records, and at most. Of
-# these half of the time loses 4 % more.
-# Three rounds are made of any table then, which lose a tenth more than any number of them.
+# What a round of fast has to save grows with what it costs: of a million records, which lose 4 %
+# more by it in half of the time, and at most. Three rounds are made of any table then, which lose a
+# tenth more than any number of them.
 LEAST_GAIN_OF_A_MILLION, LARGEST_LEAST_GAIN = 0.05, 0.15
 # Between off and fast: as much time as off, for most of what fast saves.
 LEAN = SearchBudget(
