@@ -20,9 +20,11 @@ from support.cases.people import (
 )
 from support.tables.small_plans import make_plan, make_release_partition
 from tclose.api.calls import plan
+from tclose.assess.ahead import plan_ahead as ahead_of_runs
 from tclose.assess.ahead.drawn_records import DrawnRecords
 from tclose.assess.ahead.expected_losses import _Ahead, _extrapolate
 from tclose.assess.ahead.plan_ahead import plan_ahead
+from tclose.assess.ahead.trial_release import FIXED_SECONDS, make_trial
 from tclose.errors import UsageError
 from tclose.passes.plan.search_budget import choose_search_budget
 from tclose.policy.policy import parse_policy
@@ -90,6 +92,36 @@ def test_records_of_a_sample_are_searched_for_as_long_as_those_of_the_table(path
     of_table, shared = choose_search_budget("fast", 2_000_000), ahead._share_search(20_000)
     assert shared.free_effort == of_table.free_effort // 100
     assert replace(shared, free_effort=of_table.free_effort) == of_table
+
+
+@pytest.mark.parametrize(
+    ("method", "is_quick"), [({}, True), ({"name": "mondrian"}, True), ({"name": "mdav"}, False)]
+)
+def test_methods_that_compare_all_with_all_are_tried_on_fewer(
+    method: dict[str, Any], is_quick: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead_of_runs, "SAMPLED", 500)
+    monkeypatch.setattr(ahead_of_runs, "SAMPLED_BY_PARTS", 1_500)
+    path = write_parquet(tmp_path / "in.parquet", records(3_000))
+    policy = parse_policy(make_document(path, method=method))
+    loss = plan_ahead(policy, Progress("none"))[0].expected_loss
+    assert loss is not None
+    assert loss.sampled is not None
+    assert (loss.sampled > 1_000) == is_quick
+
+
+def test_a_trial_tells_the_search_from_all_else(tmp_path: Path) -> None:
+    """Without a search there is the repair alone; seconds of both are those of the pass."""
+    table, works = records(3_000), {}
+    for refine in ("off", "fast"):
+        policy = parse_policy(make_document(tmp_path / "none.parquet", method={"refine": refine}))
+        make_trial(policy, table, tmp_path / f"{refine}-to-load")
+        trial = make_trial(policy, table, tmp_path / refine)
+        works[refine] = trial.class_work
+        both = works[refine].clusters + works[refine].search + FIXED_SECONDS
+        assert both == pytest.approx(trial.seconds["microaggregate"])
+    assert works["fast"].search > 2 * works["off"].search
+    assert works["fast"].search > works["fast"].clusters
 
 
 def test_a_plan_says_what_is_taken_of_disk_too(path: Path) -> None:
