@@ -77,42 +77,70 @@ def rank_work(record_terms, a, i, sums, row, j, size):
     return z * (2 * share - low - high) - 2 * record_terms[a, i, 2] + sum_low + sum_high
 
 
+@kernel(inline="always")
+def _work_up_to(z, share, doubled, level, sum_at_level):
+    """Integral of |z - Q(u)| from 0 to a share ``level``, of one record.
+
+    z - Q is at least 0 up to the share of the table's records that are up to z, and at most 0 after
+    it: so the integral is that of z - Q as far as there, and grows by as much as that falls then.
+
+    Parameters
+    ----------
+    z, share : of ``record_terms``
+    doubled : twice the integral of z - Q up to ``share``
+    sum_at_level : G at the level, of ``sums``
+    """
+    signed = z * level - sum_at_level
+    return signed if level <= share else doubled - signed
+
+
 @kernel(borrows=True)
 def fill_rank_terms(block, c):
     """Fill the running sums of work that give the distance of class c after any exchange.
 
     Written to ``block.rank_terms``: entry j of each row is the sum over the ranks below j of the
     work at the same rank, one higher, one lower (among as many as there are); at the same and one
-    lower (among one fewer); at the same and one higher (among one more).
+    lower (among one fewer); at the same and one higher (among one more). Neighbouring ranks share
+    a level, so the seven works of a record are differences of its work up to ten levels.
     """
     record_terms, rank_terms = block.record_terms, block.rank_terms
     sums, members = block.sums, block.members
     size = block.sizes[c]
     row = size * (size + 1) // 2
     less, more = row - size, row + size + 1
+    step, step_of_less, step_of_more = 1.0 / size, 1.0 / max(size - 1, 1), 1.0 / (size + 1)
     for a in range(record_terms.shape[0]):
         of_class = rank_terms[a, c]
         of_class[:, 0] = 0.0
+        same, up, down, at_less, less_down, at_more, more_up = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for j in range(size):
             i = members[a % members.shape[0], c, j]
-            up, down, at_less, less_down = 0.0, 0.0, 0.0, 0.0
+            z, share = record_terms[a, i, 0], record_terms[a, i, 1]
+            doubled = 2.0 * (z * share - record_terms[a, i, 2])
+            low = _work_up_to(z, share, doubled, j * step, sums[a, row + j])
+            high = _work_up_to(z, share, doubled, (j + 1) * step, sums[a, row + j + 1])
+            of_less = _work_up_to(z, share, doubled, j * step_of_less, sums[a, less + j])
+            same += high - low
             if j + 1 < size:
-                up = rank_work(record_terms, a, i, sums, row, j + 1, size)
-                at_less = rank_work(record_terms, a, i, sums, less, j, size - 1)
+                level = (j + 2) * step
+                up += _work_up_to(z, share, doubled, level, sums[a, row + j + 2]) - high
+                level = (j + 1) * step_of_less
+                after = _work_up_to(z, share, doubled, level, sums[a, less + j + 1])
+                at_less += after - of_less
             if j > 0:
-                down = rank_work(record_terms, a, i, sums, row, j - 1, size)
-                less_down = rank_work(record_terms, a, i, sums, less, j - 1, size - 1)
-            at_more = rank_work(record_terms, a, i, sums, more, j, size + 1)
-            more_up = rank_work(record_terms, a, i, sums, more, j + 1, size + 1)
-            of_class[SAME, j + 1] = of_class[SAME, j] + rank_work(
-                record_terms, a, i, sums, row, j, size
-            )
-            of_class[UP, j + 1] = of_class[UP, j] + up
-            of_class[DOWN, j + 1] = of_class[DOWN, j] + down
-            of_class[LESS, j + 1] = of_class[LESS, j] + at_less
-            of_class[LESS_DOWN, j + 1] = of_class[LESS_DOWN, j] + less_down
-            of_class[MORE, j + 1] = of_class[MORE, j] + at_more
-            of_class[MORE_UP, j + 1] = of_class[MORE_UP, j] + more_up
+                level = (j - 1) * step
+                down += low - _work_up_to(z, share, doubled, level, sums[a, row + j - 1])
+                level = (j - 1) * step_of_less
+                before = _work_up_to(z, share, doubled, level, sums[a, less + j - 1])
+                less_down += of_less - before
+            low = _work_up_to(z, share, doubled, j * step_of_more, sums[a, more + j])
+            high = _work_up_to(z, share, doubled, (j + 1) * step_of_more, sums[a, more + j + 1])
+            at_more += high - low
+            level = (j + 2) * step_of_more
+            more_up += _work_up_to(z, share, doubled, level, sums[a, more + j + 2]) - high
+            of_class[SAME, j + 1], of_class[UP, j + 1], of_class[DOWN, j + 1] = same, up, down
+            of_class[LESS, j + 1], of_class[LESS_DOWN, j + 1] = at_less, less_down
+            of_class[MORE, j + 1], of_class[MORE_UP, j + 1] = at_more, more_up
 
 
 # The functions below take arrays one by one: taking an array out of a block within a loop counts a

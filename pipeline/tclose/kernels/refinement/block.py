@@ -23,6 +23,7 @@ from tclose.kernels.sequences import stable_order
 #   counts int32 (c, q, L), squares int64 (c, q)   records of each level, sum of the counts' squares
 #   persons int64 (n,), counts_persons   whose each record is, and whether that counts; else of none
 #   seconds float64 (c,)        records after the first of each person, where persons count
+#   person_bits int64 (c,)      a bit set for each person of a class, of 64 that persons share
 #   excess float64 (c,)         distance above the limits, all attributes together, and seconds
 #   alike bool (c,)             whether all records of a class have the same quasi-identifiers
 #   trees   the attributes whose values are leaves of a tree, see `tree_delta`
@@ -32,7 +33,7 @@ from tclose.kernels.sequences import stable_order
 Block = namedtuple(
     "Block",
     "values levels weights record_terms sums limits members ranks rank_terms sizes totals counts "
-    "squares persons counts_persons seconds excess alike trees below tree_sums lanes",
+    "squares persons counts_persons seconds person_bits excess alike trees below tree_sums lanes",
 )
 
 # Room in a class for records that join it.
@@ -92,6 +93,7 @@ def gather_block(records, by_class, classes):
         own_persons,
         counts_persons,
         np.zeros(sizes.size),
+        np.zeros(sizes.size, dtype=np.int64),
         np.zeros(sizes.size),
         np.zeros(sizes.size, dtype=np.bool_),
         own_trees,
@@ -221,7 +223,7 @@ def update_class(block, c):
     for u in range(block.trees.limits.size):
         excess += max(0.0, block.tree_sums[c, u, 0] - block.trees.limits[u])
     if block.counts_persons:
-        block.seconds[c] = _count_seconds(block, c)
+        block.seconds[c] = _note_persons(block, c)
         excess += block.seconds[c]
     block.excess[c] = excess
     block.alike[c] = _is_alike(block, c)
@@ -229,16 +231,27 @@ def update_class(block, c):
 
 
 @kernel(borrows=True)
-def _count_seconds(block, c):
-    """Count the records of class c after the first of each person."""
+def _note_persons(block, c):
+    """Set the bits of the persons of class c; count its records after the first of each person."""
     persons, members = block.persons, block.members
-    n_seconds = 0.0
+    bits, n_seconds = np.int64(0), 0.0
     for m in range(block.sizes[c]):
-        for o in range(m):
-            if persons[members[0, c, o]] == persons[members[0, c, m]]:
-                n_seconds += 1.0
-                break
+        person = persons[members[0, c, m]]
+        bit = _bit_of(person)
+        if bits & bit:
+            for o in range(m):
+                if persons[members[0, c, o]] == person:
+                    n_seconds += 1.0
+                    break
+        bits |= bit
+    block.person_bits[c] = bits
     return n_seconds
+
+
+@kernel(inline="always")
+def _bit_of(person):
+    """The bit of a person, who shares it with a 64th of the others."""
+    return np.int64(1) << (person & np.int64(63))
 
 
 @kernel(borrows=True)
@@ -256,6 +269,8 @@ def count_seconds_after(block, c, x, y):
 def _has_person_besides(block, c, i, x):
     """Return whether class c has a record of the person of record i, x aside."""
     persons, members = block.persons, block.members
+    if not block.person_bits[c] & _bit_of(persons[i]):
+        return False
     for m in range(block.sizes[c]):
         other = members[0, c, m]
         if persons[other] == persons[i] and other != x:

@@ -245,15 +245,12 @@ def _represent(
     released: list[Keys] = []
     places, other_loss = represented(plan), 0.0
     columns: list[Representatives] = []
-    usual: dict[int, Keys] = {}
     for j, (encoding, keys) in enumerate(zip(plan.encodings, records.keys, strict=True)):
         order, starts = records.gaps.keep_known(j, by_class)
         if j in places:
             target = None if wanted is None else wanted[len(columns)]
             columns.append(find_cheapest_values(encoding, keys, (order, starts), target))
             released.append(columns[-1].keys())
-            if person_demand is not None:
-                usual[j] = aggregate_column(encoding, keys, order, starts)
         else:
             released.append(aggregate_column(encoding, keys, order, starts))
             other_loss += lose_by_aggregate(encoding, keys, released[j], (order, starts))
@@ -262,19 +259,19 @@ def _represent(
         released[j] = column.keys()
     if person_demand is None:
         return join_alike(labels, released)
-    return _join_persons(labels, released, usual, records, person_demand)
+    return _join_persons(labels, released, records, plan, person_demand)
 
 
 def _join_persons(
     labels: Int64,
     released: list[Keys],
-    usual: dict[int, Keys],
     records: RegionRecords,
+    plan: Plan,
     demand: PersonDemand,
 ) -> tuple[list[Keys], Int64, Int64]:
     """The same where classes of clusters that are released alike have to hold over persons.
 
-    Clusters of those that do not release the ``usual`` aggregates again, by which they hold.
+    Clusters of those that do not release the usual aggregates again, by which they hold.
     """
     assert records.persons is not None
     is_usual = np.zeros(int(labels.max()) + 1, dtype=np.bool_)
@@ -285,8 +282,11 @@ def _join_persons(
         if is_usual[failing].all():
             return keys, order, starts
         is_usual[failing] = True
-        for j, values in usual.items():
-            released[j] = np.where(is_usual, values, released[j])
+        by_class = aggregate.group_by_label(labels, is_usual.size)
+        for j in represented(plan):
+            known = records.gaps.keep_known(j, by_class)
+            usual = aggregate_column(plan.encodings[j], records.keys[j], *known)
+            released[j] = np.where(is_usual, usual, released[j])
 
 
 def _make_clusters(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tclose.data.key_rows import find_changes, sort_words
+from tclose.data.key_rows import find_changes
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.class_traces import count_lasting_values
 from tclose.model.array_types import Int64
@@ -243,8 +243,15 @@ def _describe_cells(plan: Plan, sizes: Int64, n_told: Int64) -> ClassTraces:
 
 
 def _count_equal(signatures: UInt64) -> Int64:
-    """Sizes of the sets of persons whose signatures are equal."""
-    ordered = signatures[sort_words(signatures[:, 0], signatures[:, 1])]
-    new = np.ones(len(ordered), dtype=np.bool_)
-    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    return np.diff(np.flatnonzero(new), append=len(ordered))
+    """Sizes of the sets of persons whose signatures are equal, in any order.
+
+    By their first words, in a third of the time that both take: unless different signatures share
+    one.
+    """
+    high, low = np.ascontiguousarray(signatures[:, 0]), signatures[:, 1]
+    order = np.argsort(high)
+    is_new = find_changes([high[order], low[order]])
+    if np.count_nonzero(is_new) != np.count_nonzero(find_changes([high[order]])):
+        order = np.lexsort((low, high))
+        is_new = find_changes([high[order], low[order]])
+    return np.diff(np.flatnonzero(is_new), append=order.size)
