@@ -151,7 +151,7 @@ class TestMethods:
 
     def test_construction_that_ignores_it_publishes_nothing(self, source, tmp_path, monkeypatch):
         """Verification alone stands between."""
-        monkeypatch.setattr(Merger, "repair", lambda self, labels: (labels, 0, 0))
+        monkeypatch.setattr(Merger, "repair", lambda _, labels, *__: (labels, 0, 0))
         with pytest.raises(VerificationError, match=f"t of {NAME}: .* classes above"):
             release(document(source, tmp_path, method={"refine": "off", "class_size": 4}))
         assert not list(tmp_path.glob("patients/*/manifest.json"))

@@ -187,7 +187,7 @@ class TestVerification:
         self, name: str, found: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Without the uniting of classes."""
-        monkeypatch.setattr(Merger, "_repair_persons", lambda _, *repaired: repaired)
+        monkeypatch.setattr(Merger, "_repair_persons", lambda _, *repaired: repaired[:3])
         with pytest.raises(VerificationError, match=found):
             release(visit_policy(source, tmp_path))
 
@@ -263,8 +263,17 @@ class TestAudit:
         assert not audit.passed
 
 
-def test_as_one_class_if_need_be(tmp_path: Path) -> None:
-    """Of four persons all records are one class; of three none is made."""
+def test_where_there_are_k_persons_all_are_in_each_class(tmp_path: Path) -> None:
+    """Of whom a class may have several records."""
     source = write_visits(tmp_path, 200, 4)
-    one = release(visit_policy(source, tmp_path / "one"))
-    assert one.manifest["classes"]["n_classes"] == 1
+    made = release(visit_policy(source, tmp_path / "releases"))
+    assert made.manifest["privacy"]["persons"]["k"] == {"asked": 4, "achieved": 4}
+    assert made.manifest["classes"]["n_classes"] > 1
+    assert (
+        max(
+            made.table.group_by(QUASI_NAMES)
+            .aggregate([("cost", "count")])["cost_count"]
+            .to_pylist()
+        )
+        > 4
+    )

@@ -1,6 +1,7 @@
 """Microaggregation of one region: clusters, their released values, distances, repair, loss."""
 
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,15 +50,14 @@ from tclose.passes.microaggregate.search.refine_classes import (
 )
 from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.plan.plan import Plan
+from tclose.passes.plan.search_budget import SMALL_TABLE
 from tclose.privacy.person_closeness import PersonDemand
 from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
 
 # Of the time for a region: clusters, a search, and those from other starts, where there are any.
 SHARES_OF_STEPS = 0.1, 0.5, 0.95
-# Share of the pairs of records in a class of a start that may be of one person, for a search of
-# classes that have none: below .004 of balanced starts of tables whose patients come back, above
-# .01 where a fifth of the records is of persons with a thousand each, or near records are together
-# that are mostly of one person.
+# Share of the pairs of records in a class of a start that are of one person, up to which classes
+# have none in a table that is not small: less is lost so wherever it was tried.
 MOST_PAIRS = 0.01
 
 
@@ -117,17 +117,21 @@ def cluster_region(
     merger = Merger(records, plan, distributions, scaled, person_demand)
     start = _make_clusters(records, plan, distributions, scaled)
     tell_share(SHARES_OF_STEPS[0])
-    search = _make_search(merger, distributions, start)
+    searches = _make_searches(merger, distributions, start)
     first, middle, last = SHARES_OF_STEPS
-    with part_of_task(first, last if start.beside is None else middle):
-        ends = [search.run(start)]
-    beside = [] if start.beside is None else start.beside(ends[0].labels)
-    for number, other in enumerate(beside):
-        step = (last - middle) / len(beside)
-        with part_of_task(middle + number * step, middle + (number + 1) * step):
-            ends.append(search.run(other))
-    best = min(ends, key=lambda end: (end.n_violating, measure_released(scaled, end.labels)))
-    return replace(best, search_seconds=sum(end.search_seconds for end in ends))
+
+    def lose(end: tuple[_Search, RegionClusters]) -> tuple[int, float]:
+        return end[1].n_violating, measure_released(scaled, end[1].labels)
+
+    last_of_start = last if start.beside is None else middle
+    runs = [(search, start) for search in searches]
+    ends = list(_run_searches(runs, first, last_of_start))
+    if start.beside is not None:
+        search, least = min(ends, key=lose)
+        runs = [(search, other) for other in start.beside(least.labels)]
+        ends += _run_searches(runs, middle, last)
+    _, best = min(ends, key=lose)
+    return replace(best, search_seconds=sum(end.search_seconds for _, end in ends))
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,46 +155,60 @@ class _Search:
             labels, rounds = self.refiner.refine(
                 labels, plan.search_budget, merge, share, start.block_starts
             )
-        if self.mender is not None:
-            labels = self.mender.mend(labels)
+        mend = None if self.mender is None else self.mender.mend
+        if mend is not None:
+            labels = mend(labels)
         n_repaired = n_violating = 0
         if plan.method.holds_t and levels is None:
-            labels, n_repaired, n_violating = self.merger.repair(labels)
+            labels, n_repaired, n_violating = self.merger.repair(labels, mend)
         seconds = time.process_time() - began
         return RegionClusters(labels, levels, n_repaired, n_violating, rounds, seconds)
 
 
-def _make_search(
+def _run_searches(
+    runs: Sequence[tuple[_Search, Clustering]], begin: float, end: float
+) -> Iterator[tuple[_Search, RegionClusters]]:
+    """Run searches one after the other, from ``begin`` to ``end`` of the task."""
+    step = (end - begin) / max(len(runs), 1)
+    for number, (search, start) in enumerate(runs):
+        with part_of_task(begin + number * step, begin + (number + 1) * step):
+            yield search, search.run(start)
+
+
+def _make_searches(
     merger: Merger, distributions: tuple[Distribution, ...], start: Clustering
-) -> _Search:
-    """The search in a region: by both tables, unless persons are records, or have many alike."""
+) -> list[_Search]:
+    """The searches in a region: by the table of records, or where persons count, by both tables.
+
+    By both no class gets two records of a person. Where persons have many that are near each other,
+    classes with several of hers may lose far less, or far more: which only shows at the end, so
+    both searches are run.
+    """
     records, plan, scaled, demand = merger.records, merger.plan, merger.scaled, merger.person_demand
     of_records = scaled, records.codes, distributions
     key, n_threads = (plan.seed, *records.name), records.n_threads
-    has_several = plan.persons is not None and plan.persons.n_several > 0
-    if demand is not None and has_several and _is_each_alone(records, start):
-        assert records.persons is not None
-        refiner = make_person_refiner(*of_records, (records.persons, demand), key, n_threads)
-        return _Search(merger, refiner, PersonMender(refiner, demand))
-    if not plan.search_budget.n_rounds:
-        return _Search(merger)
-    limits = tuple(float(t) for t in plan.max_emds)
-    refiner = make_refiner(*of_records, limits, plan.k, key, n_threads)
-    return _Search(merger, refiner)
-
-
-def _is_each_alone(records: RegionRecords, start: Clustering) -> bool:
-    """Return whether records in a class of a start are hardly ever of one person.
-
-    Few are exchanged then. Where records of a person are near each other, classes with several of
-    hers lose far less than others, and what they fail by is for unions.
-    """
+    refiner = None
+    if plan.search_budget.n_rounds:
+        limits = tuple(float(t) for t in plan.max_emds)
+        refiner = make_refiner(*of_records, limits, plan.k, key, n_threads)
+    by_records = _Search(merger, refiner)
+    if demand is None or plan.persons is None or not plan.persons.n_several:
+        return [by_records]
     assert records.persons is not None
+    refiner = make_person_refiner(*of_records, (records.persons, demand), key, n_threads)
+    by_persons = _Search(merger, refiner, PersonMender(refiner, demand))
+    if plan.n_records > SMALL_TABLE and _share_pairs(records.persons, start) <= MOST_PAIRS:
+        return [by_persons]
+    return [by_persons, by_records]
+
+
+def _share_pairs(persons: Int64, start: Clustering) -> float:
+    """Share of the pairs of records in a class of a start that are of one person."""
     order, starts = group_classes(start.labels)
-    n_persons, shares = share_rows(records.persons[order], starts)
+    n_persons, shares = share_rows(persons[order], starts)
     sizes = np.diff(starts)
     n_others = 1 / (shares * np.repeat(n_persons, sizes)) - 1  # of the record's person in its class
-    return float(n_others.sum()) <= MOST_PAIRS * float((sizes * (sizes - 1)).sum())
+    return float(n_others.sum()) / max(float((sizes * (sizes - 1)).sum()), 1.0)
 
 
 def repair_clusters(

@@ -1,6 +1,8 @@
 """Repair of a region's clusters: those that fail what is asked are merged with near ones."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,10 @@ from tclose.passes.plan.plan import Plan
 from tclose.privacy.bound_models import meet_all
 from tclose.privacy.person_closeness import PersonDemand
 from tclose.privacy.t_closeness import find_above, make_target
+
+Mend = Callable[[Int64], Int64]
+# How often classes that are released alike are mended, before they are united alone.
+MOST_MENDED = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +58,14 @@ class Merger:
             if int(labels.max()) + 1 == n_before:
                 return labels, n_merged, above.size
 
-    def repair(self, labels: Int64) -> tuple[Int64, int, int]:
-        """`merge_above`, then for the further models: merging undoes none and raises no EMD."""
+    def repair(self, labels: Int64, mend: Mend | None = None) -> tuple[Int64, int, int]:
+        """`merge_above`, then for the further models: merging undoes none and raises no EMD.
+
+        ``mend``: exchanges that bring classes within k and t over persons, as far as they can.
+        """
         labels, n_merged, n_violating = self.merge_above(labels)
         if self.person_demand is not None:
-            return self._repair_persons(labels, n_merged, n_violating)
+            return self._repair_persons(labels, n_merged, n_violating, mend)
         requirements = self.plan.privacy_models.by_class
         if not requirements:
             return labels, n_merged, n_violating
@@ -73,12 +82,13 @@ class Merger:
         return labels, n_merged + n_more, n_violating + n_failing
 
     def _repair_persons(
-        self, labels: Int64, n_merged: int, n_violating: int
+        self, labels: Int64, n_merged: int, n_violating: int, mend: Mend | None
     ) -> tuple[Int64, int, int]:
-        """Unite classes until k and t hold over persons, also as released.
+        """Mend classes, or else unite them, until k and t hold over persons, also as released.
 
-        A union may be farther from the table over persons than its parts, so classes that are
-        released alike, and are one, are looked at again.
+        A union may be farther from the table over persons than its parts. So classes that are
+        released alike, and are one, are looked at by themselves; as exchanges and unions change
+        what is released, they are looked for again.
         """
         demand, persons, codes = self.person_demand, self.records.persons, self.records.codes
         assert demand is not None
@@ -87,16 +97,19 @@ class Merger:
         def holds(order: Int64, starts: Int64) -> NDArray[np.bool_]:
             return demand.holds(starts, persons[order], codes[:, order])
 
-        scaled = self.scaled
-        while True:
+        scaled, n_failing = self.scaled, 0
+        for attempt in count():
             _, order, starts = self._release(labels)
             labels = _labels_of(order, starts)
+            if n_failing or holds(order, starts).all():
+                break
+            if mend is not None and attempt < MOST_MENDED:
+                labels = mend(labels)
             labels, n_more, n_failing = merge_until(
                 labels, scaled.numeric, scaled.nominal, holds, scaled.weights
             )
             n_merged += n_more
-            if not n_more or n_failing:
-                return labels, n_merged, n_violating + n_failing
+        return labels, n_merged, n_violating + n_failing
 
     def _group(self, labels: Int64) -> tuple[Int64, Int64]:
         """Group records by classes as released; by clusters where these will release other values.

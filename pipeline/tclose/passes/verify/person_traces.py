@@ -248,7 +248,7 @@ def _count_equal(signatures: UInt64) -> Int64:
     By their first words, in a third of the time that both take: unless different signatures share
     one.
     """
-    high, low = np.ascontiguousarray(signatures[:, 0]), signatures[:, 1]
+    high, low = np.ascontiguousarray(signatures.T).view(np.int64)
     order = np.argsort(high)
     is_new = find_changes([high[order], low[order]])
     if np.count_nonzero(is_new) != np.count_nonzero(find_changes([high[order]])):
