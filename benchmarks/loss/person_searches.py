@@ -107,7 +107,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as folder:
                 source = Path(folder) / "source.parquet"
                 if name == DISCHARGES:
-                    write_microdata(source, N_RECORDS, seed)
+                    write_microdata(source, N_RECORDS, seed, returning=0.33)
                 else:
                     write_stays(source, PERSONS[name], seed)
                 for t in given.t:

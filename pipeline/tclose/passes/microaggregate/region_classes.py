@@ -172,7 +172,8 @@ def _run_searches(
     step = (end - begin) / max(len(runs), 1)
     for number, (search, start) in enumerate(runs):
         with part_of_task(begin + number * step, begin + (number + 1) * step):
-            yield search, search.run(start)
+            found = search.run(start)
+        yield search, found
 
 
 def _make_searches(
@@ -187,19 +188,18 @@ def _make_searches(
     records, plan, scaled, demand = merger.records, merger.plan, merger.scaled, merger.person_demand
     of_records = scaled, records.codes, distributions
     key, n_threads = (plan.seed, *records.name), records.n_threads
-    refiner = None
-    if plan.search_budget.n_rounds:
-        limits = tuple(float(t) for t in plan.max_emds)
-        refiner = make_refiner(*of_records, limits, plan.k, key, n_threads)
-    by_records = _Search(merger, refiner)
-    if demand is None or plan.persons is None or not plan.persons.n_several:
-        return [by_records]
-    assert records.persons is not None
-    refiner = make_person_refiner(*of_records, (records.persons, demand), key, n_threads)
-    by_persons = _Search(merger, refiner, PersonMender(refiner, demand))
-    if plan.n_records > SMALL_TABLE and _share_pairs(records.persons, start) <= MOST_PAIRS:
-        return [by_persons]
-    return [by_persons, by_records]
+    searches = []
+    if demand is not None and plan.persons is not None and plan.persons.n_several:
+        assert records.persons is not None
+        refiner = make_person_refiner(*of_records, (records.persons, demand), key, n_threads)
+        searches.append(_Search(merger, refiner, PersonMender(refiner, demand)))
+        if plan.n_records > SMALL_TABLE and _share_pairs(records.persons, start) <= MOST_PAIRS:
+            return searches
+    if not plan.search_budget.n_rounds:
+        return [*searches, _Search(merger)]
+    limits = tuple(float(t) for t in plan.max_emds)
+    refiner = make_refiner(*of_records, limits, plan.k, key, n_threads)
+    return [*searches, _Search(merger, refiner)]
 
 
 def _share_pairs(persons: Int64, start: Clustering) -> float:
