@@ -38,7 +38,7 @@ def release_stays(source: Path, folder: Path) -> Released:
             "attributes": {"patient": "person", "cost": "confidential"}
             | dict.fromkeys(names, "quasi-identifier"),
             "privacy": {"k": 5, "t": 0.2},
-        "method": {"refine": "lean"},
+            "method": {"refine": "lean"},
             "output": {"path": str(folder)},
         }
     )
