@@ -56,8 +56,9 @@ from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
 
 # Of the time for a region: clusters, a search, and those from other starts, where there are any.
 SHARES_OF_STEPS = 0.1, 0.5, 0.95
-# Share of the pairs of records in a class of a start that are of one person, up to which classes
-# have none in a table that is not small: less is lost so wherever it was tried.
+# Share of the pairs of records in a class of a start that are of one person, up to which a table
+# that is not small is only searched for classes that have none. Below, united classes lose a tenth
+# less to a third more, and a few of them have thousands of records.
 MOST_PAIRS = 0.01
 
 

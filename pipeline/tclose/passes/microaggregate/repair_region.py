@@ -104,7 +104,8 @@ class Merger:
             if n_failing or holds(order, starts).all():
                 break
             if mend is not None and attempt < MOST_MENDED:
-                labels = mend(labels)
+                labels, n_more, n_violating = self.merge_above(mend(labels))
+                n_merged += n_more
             labels, n_more, n_failing = merge_until(
                 labels, scaled.numeric, scaled.nominal, holds, scaled.weights
             )
