@@ -74,7 +74,6 @@ def measure(source: Path, t: float, folder: Path) -> Iterator[str]:
         "attributes": {"patient_id": "person", "charge": "confidential"}
         | dict.fromkeys(sorted(quasi), "quasi-identifier"),
         "privacy": {"k": K, "t": t},
-        "engine": {"workers": "auto"},
     }
     both = region_classes._make_searches  # noqa: SLF001  # nobody else chooses one
     for name, number in SEARCHES.items():

@@ -112,7 +112,7 @@ def cluster_region(
 
     Algorithm 3 (Soria-Comas et al. 2015, section 7) in blocks; rounds of exchanges that lower the
     loss; exact verification of each class as released; merging of those above t with their cheapest
-    neighbours.
+    neighbours. Of several searches and starts the one that ends at the least loss.
     """
     scaled = scale_columns(list(plan.encodings), records.keys)
     merger = Merger(records, plan, distributions, scaled, person_demand)
@@ -184,7 +184,7 @@ def _make_searches(
 
     By both no class gets two records of a person. Where persons have many that are near each other,
     classes with several of hers may lose far less, or far more: which only shows at the end, so
-    both searches are run.
+    both searches are run there, and in small tables.
     """
     records, plan, scaled, demand = merger.records, merger.plan, merger.scaled, merger.person_demand
     of_records = scaled, records.codes, distributions
