@@ -116,7 +116,8 @@ def group_by_label(labels, n_labels):
     starts = np.zeros(n_labels + 1, dtype=np.int64)
     for label in labels:
         starts[label + 1] += 1
-    starts = np.cumsum(starts)
+    for label in range(n_labels):
+        starts[label + 1] += starts[label]
     filled = starts[:-1].copy()
     order = np.empty(labels.size, dtype=np.int64)
     for i in range(labels.size):

@@ -40,7 +40,7 @@ from tclose.security.working_folder import away_from_working_folder
 
 with away_from_working_folder():
     import numba
-    from numba.core import config
+    from numba.core import config, types
     from numba.core.bytecode import FunctionIdentity
     from numba.core.caching import _Cache
     from numba.core.compiler import CompileResult
@@ -97,21 +97,22 @@ def kernel(
 def _compile_once(dispatcher: Any) -> Any:
     """Return a `compile` that compiles a signature, or loads its code, under the compile lock.
 
-    A part, which has no machine code, is compiled again if it is needed by itself.
+    A number that is written where a kernel is called, or a constant, is of the type of its values,
+    so that code for any serves for it, too. A part, which has no machine code, is compiled again if it is needed by itself.
     """
     compile_signature, cache = dispatcher.compile, dispatcher._cache  # noqa: SLF001
 
     @global_compiler_lock
     def compile_once(signature: Any) -> Any:
-        arguments = tuple(normalize_signature(signature)[0])
+        arguments = tuple(types.unliteral(of_one) for of_one in normalize_signature(signature)[0])
         there = dispatcher.overloads.get(arguments)
         if there is not None and (compiles_kernel() or not is_part(there)):
             return there.entry_point
         dispatcher.overloads.pop(arguments, None)
         if not isinstance(cache, CodeFiles):
-            return compile_signature(signature)
-        with cache.turn(signature, dispatcher.targetctx):
-            return compile_signature(signature)
+            return compile_signature(arguments)
+        with cache.turn(arguments, dispatcher.targetctx):
+            return compile_signature(arguments)
 
     return compile_once
 

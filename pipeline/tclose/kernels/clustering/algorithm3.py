@@ -121,7 +121,9 @@ def compact_codes(nominal):
         codes = nominal[j].astype(np.int64)  # a type that is sorted elsewhere, too
         if codes.size == 0:
             continue
-        low, high = codes.min(), codes.max()
+        low = high = codes[0]
+        for code in codes:
+            low, high = min(low, code), max(high, code)
         if high - low <= codes.size:
             n_local[j] = _number_by_marks(codes, low, high, local[j])
             continue

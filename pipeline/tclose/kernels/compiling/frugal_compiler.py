@@ -33,6 +33,7 @@ with away_from_working_folder():
     from numba.core.postproc import PostProcessor, VariableLifetime
     from numba.core.runtime.context import NRTContext
     from numba.core.targetconfig import ConfigStack
+    from numba.core.typing import templates
     from numba.core.typing.context import BaseContext as BaseTypingContext
     from numba.np import arrayobj
 
@@ -48,6 +49,7 @@ def make_frugal(version: tuple[int, int] = numba.version_info.short) -> None:
         return
     replacements: tuple[tuple[Callable[[Any], None], Any], ...] = (
         (remember_call_types, types.Function),
+        (share_functions, templates._OverloadFunctionTemplate),  # noqa: SLF001
         (list_variables_quickly, ir.Inst),
         (remember_sizes, llvm_ir.Type),
         (inline_without_copies, InlineWorker),
@@ -73,17 +75,15 @@ def remember_call_types(function: type[Any]) -> None:
     """Resolve calls of one of numba's own functions with arguments of the same types once.
 
     It goes through all ways to add two numbers, for instance, at each addition. What it finds
-    depends on the types, and on the flags of the function that has the call. A call that does not
-    resolve is tried again, as what is raised says where it stands.
+    depends on the types, and on the flags that are handed on. A call that does not resolve is tried
+    again, as what is raised says where it stands.
     """
     resolve = function.get_call_type
     resolved: dict[int, tuple[Any, dict[Any, Any]]] = {}  # by the function, which is kept
 
     def get_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
         _, of_function = resolved.setdefault(id(self), (self, {}))
-        flags = ConfigStack.top_or_none()
-        set_flags = flags and str(flags._values)  # noqa: SLF001  # what is set may not be hashable
-        key = context, tuple(args), tuple(dict(kws).items()), set_flags
+        key = context, tuple(args), tuple(dict(kws).items()), _flags_handed_on()
         if key not in of_function:
             signature = resolve(self, context, args, kws)
             if signature is None:
@@ -92,6 +92,32 @@ def remember_call_types(function: type[Any]) -> None:
         return of_function[key]
 
     function.get_call_type = get_call_type
+
+
+def share_functions(template: type[Any]) -> None:
+    """Compile one of numba's own functions once for callers whose other flags differ.
+
+    numba has one for each set of its callers' flags, most of which say how the caller itself is
+    compiled.
+    """
+    build = template._build_impl  # noqa: SLF001
+
+    def _get_impl(self: Any, args: Any, kws: Any) -> Any:
+        key = self.context, tuple(args), tuple(kws.items()), _flags_handed_on()
+        if key in self._impl_cache:
+            return self._impl_cache[key]
+        return build(self, key, args, kws)
+
+    _ = template._get_impl  # noqa: SLF001  # an AttributeError if there is none
+    template._get_impl = _get_impl  # noqa: SLF001
+
+
+def _flags_handed_on() -> tuple[Any, ...]:
+    """Return the flags that a function has from the one that calls it, see `CPUTargetOptions`."""
+    flags = ConfigStack.top_or_none()
+    if flags is None:
+        return ()
+    return flags.nrt, flags.error_model, flags.forceinline, frozenset(flags.fastmath.flags)
 
 
 def list_variables_quickly(instruction: type[Any]) -> None:

@@ -63,7 +63,7 @@ def _sort(members):
 
 @kernel
 def _commonest(codes, start, following, size):
-    members = np.empty(size, dtype=np.int32)
+    members = np.empty(size, dtype=np.int64)
     i, filled = start, 0
     while i >= 0:
         members[filled] = codes[i]
@@ -252,7 +252,8 @@ def merge_classes(  # noqa: PLR0913 (records, their classes, and what these are 
                 return labels, 0
             ours = _unite_sorted(ours, _gather_sorted(chains, other, references[0]))
             _join_classes(chains, c, other, centres, levels)
-            sums[:, c] += sums[:, other]
+            for a in range(sums.shape[0]):
+                sums[a, c] += sums[a, other]
             widen_box(boxes, c, centres, levels)
     return _renumber(first, following, sizes)
 
