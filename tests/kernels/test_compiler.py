@@ -63,6 +63,19 @@ class TestKept:
         assert counts(again) == (2, 0)
         assert is_kept(again)
 
+    def test_constants_and_variables_have_one_code(self, folder):
+        @kernel
+        def times(value, factor):
+            return value * factor
+
+        @kernel
+        def both(value):
+            return times(value, 3) + times(value, value)
+
+        assert both(2) == 10
+        assert len(times.overloads) == 1
+        assert len(list(folder.glob("*.part"))) == 1
+
     def test_nothing_but_finished_files_is_left(self, folder):
         files = compile_both(folder)
         assert set(folder.iterdir()) == set(files.values())

@@ -5,7 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tclose.kernels.sequences import RUN, copy_into, first_above, first_not_below, stable_order
+from tclose.kernels.sequences import (
+    RUN,
+    copy_into,
+    first_above,
+    first_not_below,
+    largest,
+    stable_order,
+)
 
 
 @pytest.mark.parametrize("n_values", [0, 1, RUN, RUN + 1, 3 * RUN + 7, 500])
@@ -32,3 +39,9 @@ def test_a_column_is_copied_into_a_part_of_an_array() -> None:
     table, target = np.arange(12.0).reshape(4, 3), np.zeros(6)
     copy_into(target[1:5], table[:, 1])
     assert target.tolist() == [0.0, 1.0, 4.0, 7.0, 10.0, 0.0]
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_the_largest_is_no_less_than_the_least_asked_for(kind: type) -> None:
+    values: Any = np.array([3, -2, 7, 7], dtype=kind)
+    assert [largest(values, 1), largest(values, 9), largest(values[:0], 1)] == [7, 9, 1]

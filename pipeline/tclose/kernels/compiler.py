@@ -98,7 +98,8 @@ def _compile_once(dispatcher: Any) -> Any:
     """Return a `compile` that compiles a signature, or loads its code, under the compile lock.
 
     A number that is written where a kernel is called, or a constant, is of the type of its values,
-    so that code for any serves for it, too. A part, which has no machine code, is compiled again if it is needed by itself.
+    so that code for any serves for it, too. A part, which has no machine code, is compiled again if
+    it is needed by itself.
     """
     compile_signature, cache = dispatcher.compile, dispatcher._cache  # noqa: SLF001
 

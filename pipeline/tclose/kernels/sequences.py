@@ -96,6 +96,16 @@ def first_above(ascending, value):
 
 
 @kernel(borrows=True)
+def largest(values, least):
+    """Largest of the values, (n,), or ``least`` if none is above it."""
+    found = least
+    for value in values:
+        if value > found:
+            found = value
+    return found
+
+
+@kernel(borrows=True)
 def copy_into(target, values):
     """Copy values to a target, of one size: both (n,)."""
     for i in range(target.size):

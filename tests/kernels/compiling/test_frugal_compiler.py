@@ -5,18 +5,21 @@ import gc
 from typing import Any
 
 import numpy as np
+import pytest
 from llvmlite import ir as llvm_ir
 from llvmlite.binding import ffi
 from numba.core import errors, ir, types
 from numba.core.base import BaseContext
 from numba.core.cgutils import _StructProxy
+from numba.core.compiler import Flags
 from numba.core.inline_closurecall import InlineWorker
 from numba.core.lowering import Lower
 from numba.core.postproc import PostProcessor
 from numba.core.registry import cpu_target
 from numba.core.runtime.context import NRTContext
+from numba.core.targetconfig import ConfigStack
 from numba.core.typing.context import BaseContext as BaseTypingContext
-from numba.core.typing.templates import Signature
+from numba.core.typing.templates import Signature, _OverloadFunctionTemplate
 from numba.np import arrayobj, linalg
 
 from tclose.kernels.compiler import kernel
@@ -27,6 +30,7 @@ from tclose.kernels.compiling.frugal_compiler import (
     no_garbage_collection,
     remember_call_types,
     remember_sizes,
+    share_functions,
 )
 
 
@@ -40,6 +44,7 @@ def test_with_the_locked_version_all_is_replaced() -> None:
     colours: Any = type(errors.termcolor())
     replaced = (
         types.Function.get_call_type,
+        _OverloadFunctionTemplate._get_impl,
         ir.Inst._rec_list_vars,
         llvm_ir.Type.get_abi_size,
         InlineWorker.inline_function,
@@ -93,6 +98,33 @@ class TestCallTypes:
         function = Function()
         assert function.get_call_type(None, (), {}) is None
         assert function.get_call_type(None, (), {}) == "found"
+
+
+def test_numbas_functions_are_compiled_once_for_callers_of_other_flags(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built: list[Any] = []
+
+    class Template:
+        context, _impl_cache = object(), {}
+
+        def _build_impl(self, key: Any, args: Any, kws: Any) -> Any:
+            built.append((args, kws))
+            self._impl_cache[key] = len(built), args
+            return self._impl_cache[key]
+
+        def _get_impl(self, args: Any, kws: Any) -> Any: ...
+
+    share_functions(Template)
+    flags: Any = Flags()
+    monkeypatch.setattr(ConfigStack, "top_or_none", lambda: flags)
+    first = Template()._get_impl((types.int64,), {})
+    flags.release_gil = flags.no_cpython_wrapper = True
+    assert Template()._get_impl((types.int64,), {}) is first
+    assert Template()._get_impl((types.float64,), {}) is not first
+    flags.nrt = True
+    assert Template()._get_impl((types.int64,), {}) is not first
+    assert len(built) == 3
 
 
 def test_variables_are_listed_in_the_same_order() -> None:

@@ -16,7 +16,7 @@ weight 1/H, of its nodes at the levels 0 to H-1, so that their sum is the hierar
 import numpy as np
 
 from tclose.kernels.compiler import kernel
-from tclose.kernels.sequences import copy_into, first_not_below
+from tclose.kernels.sequences import copy_into, first_not_below, largest
 
 
 @kernel
@@ -164,7 +164,7 @@ def cluster_block(numeric, nominal, weights, subset_starts, take, n_clusters):
     sums = np.empty(numeric.shape[0])
     for j in range(numeric.shape[0]):
         sums[j] = numeric[j].sum()
-    counts = np.zeros((nominal.shape[0], max(1, n_local.max() if n_local.size else 1)), np.int64)
+    counts = np.zeros((nominal.shape[0], largest(n_local, 1)), np.int64)
     for j in range(nominal.shape[0]):
         for i in range(n_records):
             counts[j, nominal[j, i]] += 1

@@ -16,7 +16,7 @@ from tclose.kernels.clustering.algorithm3 import (
     swap_out,
 )
 from tclose.kernels.compiler import kernel
-from tclose.kernels.sequences import copy_into, stable_order
+from tclose.kernels.sequences import copy_into, largest, stable_order
 
 # The records, the first n_left of them live.
 #   numeric float64 (d, n), nominal int32 (q, n)   quasi-identifiers, codes renumbered from 0
@@ -47,7 +47,7 @@ def gather_remaining(numeric, nominal, weights):
     sums = np.empty(numeric.shape[0])
     for j in range(numeric.shape[0]):
         sums[j] = numeric[j].sum()
-    counts = np.zeros((nominal.shape[0], max(1, n_local.max() if n_local.size else 1)), np.int64)
+    counts = np.zeros((nominal.shape[0], largest(n_local, 1)), np.int64)
     for j in range(nominal.shape[0]):
         for i in range(n_records):
             counts[j, local[j, i]] += 1

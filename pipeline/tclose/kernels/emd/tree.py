@@ -16,6 +16,7 @@ import numpy as np
 from tclose.kernels.compiler import kernel
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.tree_counts import count_below
+from tclose.kernels.sequences import largest
 from tclose.model.array_types import Float64, Int64
 from tclose.model.distribution import TreeMetric
 
@@ -59,7 +60,7 @@ def untouched_work(weights: Float64, table_counts: Int64) -> float:
 @kernel
 def class_tree_emds(codes, class_starts, paths, weights, table_counts, untouched):
     """Return `tree_emds`; ``untouched``: the distance of a class with nothing below any node."""
-    n_records = table_counts.max()
+    n_records = largest(table_counts, 0)
     n_classes = class_starts.size - 1
     counts = np.zeros(weights.size, dtype=np.int64)
     emds = np.empty(n_classes)

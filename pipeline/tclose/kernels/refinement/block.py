@@ -9,7 +9,7 @@ from tclose.kernels.compiler import kernel
 from tclose.kernels.emd.ordered_delta import N_RANK_TERMS, SAME, fill_rank_terms
 from tclose.kernels.emd.tree_delta import sum_nodes, take_records
 from tclose.kernels.refinement.screen import fill_lanes, make_lanes
-from tclose.kernels.sequences import stable_order
+from tclose.kernels.sequences import largest, stable_order
 
 # The records and classes of a block.
 #   values float64 (n, d), levels int32 (n, q)   quasi-identifiers, those of a record adjacent
@@ -79,8 +79,7 @@ def gather_block(records, by_class, classes):
     own_persons = persons[rows] if counts_persons else persons.copy()
     own_trees = take_records(trees, rows)
     local, n_local = compact_codes(own_levels)
-    n_levels = max(1, n_local.max()) if n_local.size else 1
-    cap = sizes.max() + SPARE
+    n_levels, cap = largest(n_local, 1), largest(sizes, 0) + SPARE
     block = Block(
         own_values, np.ascontiguousarray(local.T), weights, own_terms, sums, limits,
         np.zeros((n_orders, sizes.size, cap), dtype=np.int32),

@@ -11,7 +11,7 @@ import numpy as np
 
 from tclose.kernels.clustering.blocks import cut_blocks
 from tclose.kernels.compiler import kernel
-from tclose.kernels.sequences import copy_into
+from tclose.kernels.sequences import copy_into, largest
 
 # Classes in a box, at most.
 BOX_CLASSES = 32
@@ -38,7 +38,9 @@ def make_boxes(centres, levels, weights, sizes):
     sizes : int64 (c,): records of each class, none of which is empty
     """
     n_classes = sizes.size
-    n_levels = levels.max() + 1 if levels.size else 1
+    n_levels = 1
+    for c in range(n_classes):
+        n_levels = largest(levels[c], n_levels - 1) + 1
     order, ends, _ = cut_blocks(
         np.ascontiguousarray(centres.T),
         np.ascontiguousarray(levels.T),

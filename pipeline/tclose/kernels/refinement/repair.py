@@ -11,6 +11,7 @@ from tclose.kernels.compiler import kernel
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.reference import distance_to
 from tclose.kernels.refinement.near_classes import make_boxes, rank_partners, widen_box
+from tclose.kernels.sequences import copy_into
 
 # Partners that are tried, nearest first, before the nearest is taken on the way to a larger union.
 N_PARTNERS = 64
@@ -205,7 +206,7 @@ def _join_classes(chains, c, other, centres, levels):
     for j in range(centres.shape[1]):
         centres[c, j] += share * (centres[other, j] - centres[c, j])
     if sizes[other] > sizes[c]:
-        levels[c] = levels[other]
+        copy_into(levels[c], levels[other])
     sizes[c] += sizes[other]
     sizes[other] = 0
     first[other] = -1
