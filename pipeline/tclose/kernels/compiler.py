@@ -138,8 +138,8 @@ def find_refusal() -> str:
     if isinstance(refusal, UntrustedError):
         return (
             f"compiled kernels are not kept: {refusal}, {reason}, and every process compiles for "
-            f"itself, which takes a minute or so; remove {refusal.place}, or name a folder of your "
-            "own by NUMBA_CACHE_DIR"
+            f"itself, which takes half a minute or so; remove {refusal.place}, or name a folder of "
+            "your own by NUMBA_CACHE_DIR"
         )
     refusal = _open_ready()
     if isinstance(refusal, UntrustedError):

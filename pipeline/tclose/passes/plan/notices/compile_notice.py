@@ -10,7 +10,7 @@ from tclose.passes.plan.search_budget import SearchBudget
 from tclose.runtime.engines.engine import Engine
 from tclose.runtime.monitoring.progress import Progress
 
-COMPILING = "compiling the kernels, once on this machine: a minute or so"
+COMPILING = "compiling the kernels, once on this machine: half a minute or so"
 COMPILER_MEGABYTES = 450.0  # a first use of the search was seen to hold 445 more
 
 
