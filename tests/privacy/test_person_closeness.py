@@ -17,6 +17,7 @@ from tclose.privacy.person_closeness import (
     PersonDistribution,
     exact_person_distance,
     weigh_persons,
+    weigh_values,
 )
 
 
@@ -85,9 +86,13 @@ class TestRounding:
         codes[:40] = np.arange(40)
         whole = weigh_table(persons, codes, "ordered")
         (entries,) = whole.entries
-        cuts = np.searchsorted(entries[0], [7, 7, 31])
-        parts = tuple(np.split(entries, cuts, axis=1))
-        again = weigh_persons(whole.rows, whole.n_persons, parts)
+        ends = [0, 7, 7, 31, 40]
+        parts = tuple(np.split(entries, np.searchsorted(entries[0], ends[1:-1]), axis=1))
+        weights = [
+            weigh_values(part, whole.n_persons, *of_part)
+            for part, of_part in zip(parts, pairwise(ends), strict=True)
+        ]
+        again = weigh_persons(whole.rows, whole.n_persons, parts, np.concatenate(weights))
         np.testing.assert_array_equal(again.shares.cumulative, whole.shares.cumulative)
         assert (again.unit, again.weigh(again.unit, 5, 33)) == (
             whole.unit,

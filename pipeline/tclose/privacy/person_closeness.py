@@ -69,15 +69,26 @@ class PersonDistribution:
         return lcm(*(n for entries in self.entries for n in np.unique(entries[1]).tolist()))
 
 
+def weigh_values(entries: Int64, n_persons: int, first: int, last: int) -> Int64:
+    """Weights of the values from ``first`` to before ``last``, in parts of a person: int64 (v,).
+
+    Parameters
+    ----------
+    entries : int64 (3, e): of these values, see `PersonDistribution`
+    """
+    weights = np.zeros(last - first, dtype=np.int64)
+    values, n_rows, counts = entries
+    parts = np.rint(counts / n_rows * _unit(n_persons)).astype(np.int64)
+    firsts = np.flatnonzero(find_changes([values]))
+    if firsts.size:
+        weights[values[firsts] - first] = np.add.reduceat(parts, firsts)
+    return weights
+
+
 def weigh_persons(
-    rows: Distribution, n_persons: int, entries: tuple[Int64, ...]
+    rows: Distribution, n_persons: int, entries: tuple[Int64, ...], weights: Int64
 ) -> PersonDistribution:
-    """The distribution over persons from its entries, which are as there."""
-    weights = np.zeros(rows.values.size, dtype=np.int64)
-    for values, n_rows, counts in entries:
-        parts = np.rint(counts / n_rows * _unit(n_persons)).astype(np.int64)
-        firsts = np.flatnonzero(find_changes([values]))
-        weights[values[firsts]] = np.add.reduceat(parts, firsts)
+    """The distribution over persons, from the weights of all values: int64 (v,)."""
     fine = np.cumsum(weights)
     n_parts = min(MOST_PARTS, LARGEST_SUM // weights.size)
     cumulative = np.rint(fine / fine[-1] * n_parts).astype(np.int64)

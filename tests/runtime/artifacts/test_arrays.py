@@ -33,12 +33,14 @@ def test_class_keys_are_numbers_or_texts(values, kind, tmp_path):
     assert keys.tolist() == array.to_pylist()
 
 
-@pytest.mark.parametrize("pieces", [[], [[]], [[1, -2], [], [2**62]]])
-def test_pieces_of_an_array_are_read_as_one(pieces, tmp_path):
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("pieces", [[], [[]], [[1, -2], [], [2**30]]])
+def test_pieces_of_an_array_are_read_as_one(pieces, dtype, tmp_path):
     file = ArrayFile(tmp_path / "joined")
-    file.write_pieces([np.array(piece, dtype=np.int64) for piece in pieces])
+    kept = [np.array(piece, dtype) for piece in pieces]
+    file.write_pieces(kept)
     joined = file.read()
-    assert joined.dtype == np.int64
+    assert joined.dtype == np.result_type(np.int32, *kept)
     assert joined.tolist() == [number for piece in pieces for number in piece]
 
 

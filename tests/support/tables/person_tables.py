@@ -19,7 +19,12 @@ from tclose.passes.microaggregate.search.refine_units import (
     number_units,
 )
 from tclose.passes.persons.person_values import count_person_values
-from tclose.privacy.person_closeness import PersonDemand, PersonDistribution, weigh_persons
+from tclose.privacy.person_closeness import (
+    PersonDemand,
+    PersonDistribution,
+    weigh_persons,
+    weigh_values,
+)
 from tclose.runtime.artifacts.arrays import make_distribution
 
 
@@ -68,7 +73,8 @@ def weigh_table(persons: Int64, codes: Int64, metric: str) -> PersonDistribution
     )
     _, index, n_rows = np.unique(persons, return_inverse=True, return_counts=True)
     [entries] = count_person_values(codes[np.newaxis], n_rows[index])
-    return weigh_persons(rows, n_rows.size, (entries,))
+    weights = weigh_values(entries, n_rows.size, 0, counts.size)
+    return weigh_persons(rows, n_rows.size, (entries,), weights)
 
 
 @dataclass(frozen=True, eq=False)

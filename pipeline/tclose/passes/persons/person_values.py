@@ -20,6 +20,7 @@ from tclose.privacy.person_closeness import (
     PersonDemand,
     PersonDistribution,
     weigh_persons,
+    weigh_values,
     with_tree,
 )
 from tclose.runtime.artifacts.arrays import ArrayFile, DistributionFile
@@ -31,6 +32,7 @@ MERGED_VALUES = 500_000  # by a task
 # By attribute, int64 (3, e): values' positions, records of a person, records of both; ascending.
 PERSON_VALUES = FileArtifact("encode/person-values", ArrayFile)  # of a partition
 MERGED_PERSON_VALUES = FileArtifact("weigh/person-values", ArrayFile)  # of a range of values
+VALUE_WEIGHTS = FileArtifact("weigh/value-weights", ArrayFile)  # of these values: int64 (v,)
 PERSON_SHARES = FileArtifact("weigh/person-shares", DistributionFile)  # by attribute
 PERSON_DIGEST = FileArtifact("encode/person-digest", ArrayFile)  # of a partition: uint64 (1,)
 
@@ -59,7 +61,9 @@ class WeighInput:
 
 
 def weigh_task(workspace: Workspace, item: WeighInput, pending: PendingFiles) -> int:
-    """Merge the counts of a range of values; how many there are."""
+    """Merge the counts of a range of values, and weigh these; how many counts there are."""
+    plan = workspace.load_shared(PLAN)
+    assert plan.persons is not None
     pieces = []
     for partition in range(item.n_partitions):
         rows = workspace.file(PERSON_VALUES, partition, item.attribute).read()
@@ -67,10 +71,14 @@ def weigh_task(workspace: Workspace, item: WeighInput, pending: PendingFiles) ->
         pieces.append(rows[:, start:stop])
     merged = merge_key_counts(np.concatenate(pieces, axis=1))
     pending.new(MERGED_PERSON_VALUES, item.attribute).write(merged)
+    weights = weigh_values(merged, plan.persons.n_persons, item.first, item.last)
+    pending.new(VALUE_WEIGHTS, item.attribute).write(weights)
     return int(merged.shape[1])
 
 
-WEIGH_TASK = Task("weigh", "weighing persons", weigh_task, (MERGED_PERSON_VALUES,))
+WEIGH_TASK = Task(
+    "weigh", "weighing persons", weigh_task, (MERGED_PERSON_VALUES, VALUE_WEIGHTS), version=2
+)
 
 
 def merge_person_values(context: PassContext, plan: Plan, n_partitions: int) -> None:
@@ -78,8 +86,10 @@ def merge_person_values(context: PassContext, plan: Plan, n_partitions: int) -> 
     tables = load_distributions(context.workspace, plan)
     context.map(WEIGH_TASK, _list_ranges(tables, n_partitions))
     assert plan.persons is not None
-    for a, entries in enumerate(_read_entries(context.workspace, tables)):
-        weighed = weigh_persons(tables[a], plan.persons.n_persons, entries)
+    weights = _read_ranges(context.workspace, tables, VALUE_WEIGHTS)
+    for a, entries in enumerate(_read_ranges(context.workspace, tables, MERGED_PERSON_VALUES)):
+        of_values = np.concatenate(weights[a])
+        weighed = weigh_persons(tables[a], plan.persons.n_persons, entries, of_values)
         context.workspace.new_file(PERSON_SHARES, a).write(weighed.shares)
 
 
@@ -111,16 +121,18 @@ def load_person_demand(workspace: Workspace) -> PersonDemand | None:
         return None
     tables = load_distributions(workspace, plan)
     weighed = []
-    for a, (rows, entries) in enumerate(zip(tables, _read_entries(workspace, tables), strict=True)):
+    of_tables = _read_ranges(workspace, tables, MERGED_PERSON_VALUES)
+    for a, (rows, entries) in enumerate(zip(tables, of_tables, strict=True)):
         shares = with_tree(workspace.file(PERSON_SHARES, a).read(), rows)
         weighed.append(PersonDistribution(rows, plan.persons.n_persons, entries, shares))
     return PersonDemand(plan.k, plan.verification_limits, tuple(weighed))
 
 
-def _read_entries(workspace: Workspace, tables: Sequence[Distribution]) -> list[tuple[Int64, ...]]:
-    """Of each attribute the merged counts, range by range of its values, mapped from disk."""
-    entries: list[tuple[Int64, ...]] = [() for _ in tables]
+def _read_ranges(
+    workspace: Workspace, tables: Sequence[Distribution], artifact: FileArtifact[ArrayFile]
+) -> list[tuple[Int64, ...]]:
+    """Of each attribute what tasks wrote, range by range of its values, mapped from disk."""
+    ranges: list[tuple[Int64, ...]] = [() for _ in tables]
     for index, item in enumerate(_list_ranges(tables, 0)):
-        merged = workspace.file(MERGED_PERSON_VALUES, index, item.attribute).read()
-        entries[item.attribute] += (merged,)
-    return entries
+        ranges[item.attribute] += (workspace.file(artifact, index, item.attribute).read(),)
+    return ranges

@@ -24,7 +24,7 @@ from tclose.passes.series.series_verdict import SeriesVerdict, judge_series
 from tclose.passes.series.window.earlier_registers import REGISTERED
 from tclose.passes.series.window.placed_window import PlacedWindow
 from tclose.passes.summarise.input_summary import PARTITIONS
-from tclose.passes.verify.person_traces import PERSON_CODES, PERSON_ROWS
+from tclose.passes.verify.person_traces import CLASS_SIZES, PERSON_CODES, ROW_PERSONS
 from tclose.policy.sections.privacy_settings import OverTimeSettings
 from tclose.releases.series.register_file import NOBODY, ReleasedPersons, ValueSpace, write_register
 from tclose.runtime.artifacts.arrays import ArrayFile
@@ -116,7 +116,11 @@ def _gather_released(workspace: Workspace, item: JudgeInput) -> ReleasedRows:
     rows, codes, first = [], [], 0
     for index, n in enumerate(item.n_classes):
         if n:
-            persons, classes = workspace.file(PERSON_ROWS, index).read()
+            sizes = workspace.file(CLASS_SIZES, index).read()
+            persons, classes = (
+                workspace.file(ROW_PERSONS, index).read(),
+                np.repeat(np.arange(n), sizes),
+            )
             rows.append(np.vstack([persons, classes + first]).astype(np.int32))
             codes.append(workspace.file(PERSON_CODES, index).read().astype(np.int32))
             first += n

@@ -31,9 +31,10 @@ from tclose.passes.verify.key_range_rows import (
 )
 from tclose.passes.verify.person_checks import check_persons
 from tclose.passes.verify.person_traces import (
-    CLASS_VALUES,
+    CLASS_SIZES,
     PERSON_CODES,
-    PERSON_ROWS,
+    ROW_PERSONS,
+    ROW_VALUES,
     keep_persons,
 )
 from tclose.privacy.joint import append_joint
@@ -156,9 +157,10 @@ VERIFY_TASK = Task(
         RELEASED_COUNTS,
         WHOLE_CLASSES,
         WHOLE_ROWS,
-        PERSON_ROWS,
+        ROW_PERSONS,
+        CLASS_SIZES,
+        ROW_VALUES,
         PERSON_CODES,
-        CLASS_VALUES,
     ),
-    version=2,
+    version=3,
 )

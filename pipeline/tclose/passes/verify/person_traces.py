@@ -16,32 +16,36 @@ from dataclasses import dataclass
 import numpy as np
 
 from tclose.data.key_rows import find_changes
-from tclose.kernels.aggregate import group_by_label
-from tclose.kernels.class_traces import count_lasting_values
-from tclose.model.array_types import Int64
+from tclose.kernels.aggregate import sort_within
+from tclose.kernels.class_traces import (
+    count_lasting_values,
+    count_rows,
+    place_classes,
+    sign_persons,
+)
+from tclose.model.array_types import Int32, Int64
 from tclose.model.verification import ClassTraces, LastingValue, PersonTraces
 from tclose.passes.compare.keyed_hashes import UInt64
-from tclose.passes.persons.person_digest import mix_words
 from tclose.passes.plan.plan import PLAN, Plan
-from tclose.privacy.class_counts import ClassCounts, count_by_class
 from tclose.runtime.artifacts.arrays import ArrayFile
 from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
 from tclose.runtime.pipeline import PassContext
 from tclose.runtime.tasks import Task
 
 TRACED_ROWS = 2_000_000  # by a task, about
-# Of a key range, int64 (2, rows): whose each row is, and the class, by its place.
-PERSON_ROWS = FileArtifact("verify/person-rows", ArrayFile)
+# Of a key range, class by class: whose each row is, int32 (rows,), and rows of each class, int32
+# (classes,); both int64 where numbers are too large for that.
+ROW_PERSONS = FileArtifact("verify/row-persons", ArrayFile)
+CLASS_SIZES = FileArtifact("verify/class-sizes", ArrayFile)
 # Of a key range of a release of a series, int64 (p, rows): its confidential values, by position.
 PERSON_CODES = FileArtifact("verify/person-codes", ArrayFile)
-# By attribute, of a key range, int64 (3, pairs): classes, values, rows of both; ascending.
-CLASS_VALUES = FileArtifact("verify/class-values", ArrayFile)
-# The same of all key ranges, which tasks map, so that it is in memory once: where the values of
-# each class begin, int64 (classes + 1,); values, and the rows with each, int64 (pairs,).
-VALUE_STARTS = FileArtifact("trace/value-starts", ArrayFile)
+# By attribute, of a key range, int32 (rows,) or int64: its values, ascending within each class.
+ROW_VALUES = FileArtifact("verify/row-values", ArrayFile)
+# Of all key ranges, which tasks map, so that it is in memory once: where the rows of each class
+# begin, int64 (classes + 1,); by attribute, the values of the rows.
+CLASS_STARTS = FileArtifact("trace/class-starts", ArrayFile)
 VALUES = FileArtifact("trace/values", ArrayFile)
-VALUE_COUNTS = FileArtifact("trace/value-counts", ArrayFile)
-JOINED_VALUES = VALUE_STARTS, VALUES, VALUE_COUNTS
+JOINED_RANGES = CLASS_STARTS, VALUES
 SIGNATURES = FileArtifact("trace/signatures", ArrayFile)  # uint64 (persons, 2): equal in a cell
 # The same of persons in the same classes, however many records they have there.
 CLASS_SIGNATURES = FileArtifact("trace/class-signatures", ArrayFile)
@@ -51,15 +55,20 @@ def keep_persons(
     plan: Plan, starts: Int64, persons: Int64, codes: Int64, pending: PendingFiles
 ) -> None:
     """Write what traces need of the classes of a key range; the parameters as in verification."""
-    classes = np.repeat(np.arange(starts.size - 1), np.diff(starts))
-    pending.new(PERSON_ROWS).write(np.vstack([persons, classes]))
+    pending.new(ROW_PERSONS).write(_narrow(persons))
+    pending.new(CLASS_SIZES).write(_narrow(np.diff(starts)))
     for a in _list_lasting(plan):
-        counts = count_by_class(starts, codes[a])
-        pending.new(CLASS_VALUES, a).write(_as_rows(counts))
+        values = codes[a]
+        if a:  # rows of a class are in the order of the first
+            order = np.arange(values.size)
+            sort_within(order, starts, values[np.newaxis])
+            values = values[order]
+        pending.new(ROW_VALUES, a).write(_narrow(values))
 
 
-def _as_rows(counts: ClassCounts) -> Int64:
-    return np.vstack([counts.class_of, counts.codes, counts.counts])
+def _narrow(numbers: Int64) -> Int32 | Int64:
+    """The numbers in four bytes each, if they are small enough."""
+    return numbers.astype(np.int32) if numbers.max(initial=0) < 2**31 else numbers
 
 
 def _list_lasting(plan: Plan) -> list[int]:
@@ -93,72 +102,60 @@ class TracedPersons:
 def trace_task(workspace: Workspace, item: TraceInput, pending: PendingFiles) -> TracedPersons:
     """Trace some persons, and write the signatures of all of them."""
     plan = workspace.load_shared(PLAN)
-    ranges = [index for index, n in enumerate(item.n_classes) if n]
-    offsets = np.cumsum(item.n_classes) - np.array(item.n_classes)
-    pieces = []
-    for index in ranges:
-        persons, classes = workspace.file(PERSON_ROWS, index).read()
-        chosen = (persons >= item.first) & (persons < item.last)
-        pieces.append(np.vstack([persons[chosen] - item.first, classes[chosen] + offsets[index]]))
-    pairs, ends = _pair_up(np.concatenate(pieces, axis=1), item.last - item.first)
-    pending.new(SIGNATURES).write(_sign(pairs, ends))
-    n_several = int(np.count_nonzero(np.diff(ends) > 1))
-    n_told = _count_told(workspace, plan, pairs, ends)
+    classes, ends = _gather_classes(workspace, item)
+    pending.new(SIGNATURES).write(sign_persons(classes, ends, True))
+    is_there = ends[:-1] < ends[1:]
+    ends_of_each = classes[ends[:-1][is_there]], classes[ends[1:][is_there] - 1]
+    n_several = int(np.count_nonzero(np.not_equal(*ends_of_each)))
+    n_told = _count_told(workspace, plan, classes, ends)
     if not plan.keeps_persons:
         return TracedPersons(n_several, n_told)
-    once = np.vstack([pairs[0], np.ones_like(pairs[1])])
-    pending.new(CLASS_SIGNATURES).write(_sign(once, ends))
-    return TracedPersons(n_several, n_told, _count_told(workspace, plan, once, ends))
+    pending.new(CLASS_SIGNATURES).write(sign_persons(classes, ends, False))
+    by_classes = _count_told(workspace, plan, classes, ends, counts_rows=False)
+    return TracedPersons(n_several, n_told, by_classes)
 
 
-def _count_told(workspace: Workspace, plan: Plan, pairs: Int64, ends: Int64) -> Int64:
-    """Persons with one value left, by attribute that lasts; ``pairs``, ``ends``: of `_pair_up`."""
+def _gather_classes(workspace: Workspace, item: TraceInput) -> tuple[Int32, Int64]:
+    """Classes of the rows of each person, int32 (rows,), ascending, and where each one's begin."""
+    offsets = np.cumsum(item.n_classes) - np.array(item.n_classes)
+    ranges = [index for index, n in enumerate(item.n_classes) if n]
+    persons = [workspace.file(ROW_PERSONS, index).read() for index in ranges]
+    n_rows = np.zeros(item.last - item.first, dtype=np.int64)
+    for of_range in persons:
+        count_rows(of_range, item.first, n_rows)
+    ends = np.append(0, np.cumsum(n_rows))
+    places = ends[:-1].copy()
+    is_small = sum(item.n_classes) < 2**31
+    classes = np.empty(ends[-1], dtype=np.int32 if is_small else np.int64)
+    for index, of_range in zip(ranges, persons, strict=True):
+        sizes = workspace.file(CLASS_SIZES, index).read()
+        place_classes(of_range, sizes, offsets[index], item.first, places, classes)
+    return classes, ends
+
+
+def _count_told(
+    workspace: Workspace, plan: Plan, classes: Int32, ends: Int64, *, counts_rows: bool = True
+) -> Int64:
+    """Persons with one value left, by attribute that lasts; the parameters as of the kernel."""
     n_told = []
     for a in _list_lasting(plan):
-        joined = [workspace.file(part, a).read() for part in JOINED_VALUES]
-        n_values = count_lasting_values(pairs, ends, *joined)
+        joined = (workspace.file(CLASS_STARTS, 0).read(), workspace.file(VALUES, a).read())
+        n_values = count_lasting_values(classes, ends, *joined, counts_rows)
         n_told.append(int(np.count_nonzero(n_values == 1)))
     return np.array(n_told, dtype=np.int64)
 
 
-def _join_class_values(workspace: Workspace, attribute: int, n_classes: Sequence[int]) -> None:
-    """Write the values of the classes of all key ranges one after the other."""
+def _join_key_ranges(workspace: Workspace, plan: Plan, n_classes: Sequence[int]) -> None:
+    """Write the classes of all key ranges, and their values, one after the other."""
     ranges = [index for index, n in enumerate(n_classes) if n]
-    files = [workspace.file(CLASS_VALUES, index, attribute).read() for index in ranges]
-    n_values = [
-        np.bincount(file[0], minlength=n_classes[index])
-        for index, file in zip(ranges, files, strict=True)
-    ]
-    starts = np.append(0, np.cumsum(np.concatenate(n_values)))
-    workspace.new_file(VALUE_STARTS, attribute).write(starts)
-    workspace.new_file(VALUES, attribute).write_pieces([file[1] for file in files])
-    workspace.new_file(VALUE_COUNTS, attribute).write_pieces([file[2] for file in files])
+    sizes = np.concatenate([workspace.file(CLASS_SIZES, index).read() for index in ranges])
+    workspace.new_file(CLASS_STARTS, 0).write(np.append(0, np.cumsum(sizes, dtype=np.int64)))
+    for a in _list_lasting(plan):
+        pieces = [workspace.file(ROW_VALUES, index, a).read() for index in ranges]
+        workspace.new_file(VALUES, a).write_pieces(pieces)
 
 
-def _pair_up(rows: Int64, n_persons: int) -> tuple[Int64, Int64]:
-    """Classes of each person and her rows there, int64 (2, e); where each person's begin.
-
-    ``rows``: of `PERSON_ROWS`, whose classes ascend.
-    """
-    order, starts = group_by_label(rows[0], n_persons)
-    persons, classes = rows[:, order]
-    first = np.flatnonzero(find_changes([persons, classes]))
-    counts = np.diff(first, append=persons.size)
-    return np.vstack([classes[first], counts]), np.searchsorted(first, starts)
-
-
-def _sign(pairs: Int64, ends: Int64) -> UInt64:
-    """Words that two persons share who have as many rows in the same classes: 128 bits."""
-    signatures = np.empty((ends.size - 1, 2), dtype=np.uint64)
-    for word in range(2):
-        mixed = mix_words(mix_words(pairs[0].astype(np.uint64) + np.uint64(word << 62)))
-        mixed = mix_words(mixed ^ pairs[1].astype(np.uint64))
-        through = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
-        signatures[:, word] = through[ends[1:]] - through[ends[:-1]]
-    return signatures
-
-
-TRACE_TASK = Task("trace", "tracing persons", trace_task, (SIGNATURES, CLASS_SIGNATURES), version=2)
+TRACE_TASK = Task("trace", "tracing persons", trace_task, (SIGNATURES, CLASS_SIGNATURES), version=3)
 
 
 def trace_persons(
@@ -175,8 +172,7 @@ def trace_persons(
     n_persons, workspace = plan.persons.n_persons, context.workspace
     if not plan.persons.n_several:
         return _trace_single_records(workspace, plan, n_classes)
-    for a in _list_lasting(plan):
-        _join_class_values(workspace, a, n_classes)
+    _join_key_ranges(workspace, plan, n_classes)
     n_traced = max(1, TRACED_ROWS * n_persons // plan.n_records)
     items = [
         TraceInput(first, min(first + n_traced, n_persons), tuple(n_classes))
@@ -208,11 +204,12 @@ def _trace_single_records(
     sizes, n_told = [np.empty(0, dtype=np.int64)], np.zeros(len(lasting), dtype=np.int64)
     for index, n in enumerate(n_classes):
         if n:
-            of_range = np.bincount(workspace.file(PERSON_ROWS, index).read()[1], minlength=n)
+            of_range = workspace.file(CLASS_SIZES, index).read().astype(np.int64)
             sizes.append(of_range)
+            ends = np.cumsum(of_range)
             for place, a in enumerate(lasting):
-                class_of = workspace.file(CLASS_VALUES, index, a).read()[0]
-                has_one = np.bincount(class_of, minlength=n) == 1
+                values = workspace.file(ROW_VALUES, index, a).read()
+                has_one = values[ends - of_range] == values[ends - 1]
                 n_told[place] += of_range[has_one].sum()
     cells = _describe_cells(plan, np.concatenate(sizes), n_told)
     return PersonTraces(

@@ -54,7 +54,7 @@ from tclose.passes.verify.key_range_task import (
     KeyRangeResult,
 )
 from tclose.passes.verify.person_checks import ExpectedPersons
-from tclose.passes.verify.person_traces import JOINED_VALUES, TRACE_TASK, trace_persons
+from tclose.passes.verify.person_traces import JOINED_RANGES, TRACE_TASK, trace_persons
 from tclose.privacy.whole_table import check_table
 from tclose.runtime.artifacts.artifacts import Artifact
 from tclose.runtime.monitoring.progress import Progress
@@ -245,6 +245,6 @@ VERIFY = Pass(
     ),
     writes=(KEY_RANGES, CLASS_PROFILE, VERDICT, SERIES_VERDICT),
     tasks=(VERIFY_TASK, COMPARE_TASK, TRACE_TASK, JUDGE_TASK),
-    own=JOINED_VALUES,
+    own=JOINED_RANGES,
     work=verify,
 )

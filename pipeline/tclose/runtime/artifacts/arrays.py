@@ -95,14 +95,15 @@ class ArrayFile(WorkingFile):
         with self.path.open("wb") as stream:
             np.save(stream, array)
 
-    def write_pieces(self, pieces: Sequence[Int64]) -> None:
-        """Write arrays int64 (n,) one after the other as one, none of which is copied."""
+    def write_pieces(self, pieces: Sequence[np.ndarray]) -> None:
+        """Write arrays (n,) of integers one after the other as one, of the type that holds all."""
         shape = (sum(piece.size for piece in pieces),)
-        header = {"descr": np.dtype(np.int64).str, "fortran_order": False, "shape": shape}
+        dtype = np.result_type(np.int32, *pieces)
+        header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
         with self.path.open("wb") as stream:
             np.lib.format.write_array_header_1_0(stream, header)
             for piece in pieces:
-                piece.tofile(stream)
+                piece.astype(dtype, copy=False).tofile(stream)
 
     def read(self) -> np.ndarray:
         """Map the array, read-only."""
