@@ -61,9 +61,9 @@ def sign_persons(classes, ends, counts_rows):
 
     Returns
     -------
-    uint64 (m, 2)
+    uint64 (2, m)
     """
-    signatures = np.zeros((ends.size - 1, 2), dtype=np.uint64)
+    signatures = np.zeros((2, ends.size - 1), dtype=np.uint64)
     for p in range(ends.size - 1):
         run = ends[p]
         while run < ends[p + 1]:
@@ -71,7 +71,7 @@ def sign_persons(classes, ends, counts_rows):
             n_rows = np.uint64(next_run - run if counts_rows else 1)
             for word in range(2):
                 of_class = np.uint64(classes[run]) + (np.uint64(word) << np.uint64(62))
-                signatures[p, word] += _mix(_mix(_mix(of_class)) ^ n_rows)
+                signatures[word, p] += _mix(_mix(_mix(of_class)) ^ n_rows)
             run = next_run
     return signatures
 
@@ -91,6 +91,31 @@ def _end_of_run(classes, start, stop):
     while end < stop and classes[end] == classes[start]:
         end += 1
     return end
+
+
+@kernel
+def measure_runs(order, high, low):
+    """Sizes of the sets of equal keys of two words, which are adjacent in an order.
+
+    Parameters
+    ----------
+    order : int64 (n,)
+    high, low : uint64 (n,): both words of each key
+
+    Returns
+    -------
+    sizes : int64 (s,)
+    is_shared : whether keys that are adjacent share the first word, and not the second
+    """
+    sizes = np.zeros(order.size, dtype=np.int64)
+    n_sets, is_shared = 0, False
+    for i in range(order.size):
+        is_new = i == 0 or high[order[i]] != high[order[i - 1]]
+        if not is_new and low[order[i]] != low[order[i - 1]]:
+            is_new = is_shared = True
+        n_sets += is_new
+        sizes[n_sets - 1] += 1
+    return sizes[:n_sets].copy(), is_shared
 
 
 @kernel

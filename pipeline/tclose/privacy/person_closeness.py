@@ -91,8 +91,11 @@ def weigh_persons(
     """The distribution over persons, from the weights of all values: int64 (v,)."""
     fine = np.cumsum(weights)
     n_parts = min(MOST_PARTS, LARGEST_SUM // weights.size)
-    cumulative = np.rint(fine / fine[-1] * n_parts).astype(np.int64)
-    prefix = np.concatenate([np.zeros(1, np.int64), np.cumsum(cumulative)])
+    scaled = fine / fine[-1]
+    scaled *= n_parts
+    cumulative = np.rint(scaled, out=scaled).astype(np.int64)
+    prefix = np.zeros(weights.size + 1, dtype=np.int64)
+    np.cumsum(cumulative, out=prefix[1:])
     for array in (cumulative, prefix):  # as files are: kernels take them as another type
         array.flags.writeable = False
     shares = Distribution(rows.values, cumulative, prefix)

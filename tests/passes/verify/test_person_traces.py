@@ -14,6 +14,6 @@ def test_equal_signatures_are_counted(n_first: int, n_persons: int) -> None:
     """Also where different ones share their first word, and others come between equal ones."""
     rng = np.random.default_rng(n_first)
     words = [rng.integers(0, n, n_persons) for n in (n_first, 4)]
-    signatures = np.array(words, dtype=np.uint64).T
-    expected = Counter(map(tuple, signatures.tolist())).values()
+    signatures = np.array(words, dtype=np.uint64)
+    expected = Counter(map(tuple, signatures.T.tolist())).values()
     assert sorted(_count_equal(signatures).tolist()) == sorted(expected)

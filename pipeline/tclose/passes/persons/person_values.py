@@ -64,12 +64,12 @@ def weigh_task(workspace: Workspace, item: WeighInput, pending: PendingFiles) ->
     """Merge the counts of a range of values, and weigh these; how many counts there are."""
     plan = workspace.load_shared(PLAN)
     assert plan.persons is not None
-    pieces = []
+    pieces: list[Int64] = []
     for partition in range(item.n_partitions):
         rows = workspace.file(PERSON_VALUES, partition, item.attribute).read()
         start, stop = np.searchsorted(rows[0], [item.first, item.last])
         pieces.append(rows[:, start:stop])
-    merged = merge_key_counts(np.concatenate(pieces, axis=1))
+    merged: Int64 = merge_key_counts(np.concatenate(pieces, axis=1))
     pending.new(MERGED_PERSON_VALUES, item.attribute).write(merged)
     weights = weigh_values(merged, plan.persons.n_persons, item.first, item.last)
     pending.new(VALUE_WEIGHTS, item.attribute).write(weights)
