@@ -5,24 +5,30 @@
 
 Each table is released by the modes of its classes, by representatives as they are by default, and
 by representatives that were asked for. Classes are the same ones, so the difference in loss is what
-the shares cost.
+the shares cost; and no values of these classes whose shares are within a total variation of 0.005
+lose less than the bound.
 """
 
 import argparse
+import contextlib
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from unittest import mock
 
 import pyarrow.parquet as pq
 
+from benchmarks.loss.shares_bound import APART, bound_loss
 from benchmarks.loss.side_by_side.compared_releases import write_policy
 from benchmarks.loss.side_by_side.families import FAMILIES, family
 from benchmarks.loss.side_by_side.tables import REAL, discharges
 from benchmarks.microdata.sources import Source
 from benchmarks.performance.run import say
 from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from tclose.passes.microaggregate import region_classes
+from tclose.passes.microaggregate.representatives import Representatives, keep_shares
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
 from tclose.runtime.monitoring.progress import Progress
@@ -32,8 +38,8 @@ GENERATED = "discharges"
 TABLES = ("Adult", "FARS", "rare categories", GENERATED)
 N_RECORDS, ASKED = 50_000, (5, 0.1)
 COLUMNS = (
-    *("table", "refine", "classes release", "loss", "of the modes'", "largest total variation"),
-    *("categories", "lost", "shrunk", "grown", "range counts"),
+    *("table", "refine", "classes release", "loss", "of the modes'", "bound"),
+    *("largest total variation", "categories", "lost", "shrunk", "grown", "range counts"),
 )
 
 
@@ -44,6 +50,24 @@ def find_source(name: str, seed: int) -> Source:
     return family(name, N_RECORDS, seed) if name in FAMILIES else REAL[name]
 
 
+@contextlib.contextmanager
+def watch_bounds() -> Iterator[tuple[list[float], list[float]]]:
+    """What the classes of a release lose by modes, and at least, in records: of each region.
+
+    Seen where regions are made in this process.
+    """
+    by_modes: list[float] = []
+    at_least: list[float] = []
+
+    def bound_first(columns: Sequence[Representatives], other_loss: float) -> None:
+        by_modes.append(other_loss + sum(column.loss for column in columns))
+        at_least.append(other_loss + sum(bound_loss(column) for column in columns))
+        keep_shares(columns, other_loss)
+
+    with mock.patch.object(region_classes, "keep_shares", bound_first):
+        yield by_modes, at_least
+
+
 def measure(source: Source, refine: str, folder: Path) -> Iterator[list[str]]:
     """The rows of one table and search."""
     path, by_modes = folder / "source.parquet", 0.0
@@ -51,15 +75,18 @@ def measure(source: Source, refine: str, folder: Path) -> Iterator[list[str]]:
     for name, aggregate in AGGREGATES.items():
         document = write_policy(source, path, folder / f"releases-{name}", ASKED)
         document["method"] = {"refine": refine}
+        document["engine"] = {"workers": "auto"}  # none, of tables that are this small
         for nominal in source.nominal:
             document["attributes"][nominal]["aggregate"] = aggregate
-        outcome = run_release(parse_policy(document), Progress("none"))
+        with watch_bounds() as bounds:
+            outcome = run_release(parse_policy(document), Progress("none"))
         inside = json.loads((outcome.release / "internal" / "manifest.json").read_text())
         loss = inside["exact_information_loss"]["total"]
         by_modes = by_modes or loss
         shares = inside["utility"]["shares"].values()
         yield [
             *(source.describes, refine, name, f"{loss:.4g}", f"{loss / by_modes:.3f}"),
+            f"{sum(bounds[1]) / sum(bounds[0]):.3f}" if name == "representative" else "-",
             f"{max(of['total_variation'] for of in shares):.4f}",
             *(f"{sum(of[key] for of in shares)}" for key in ("categories", "lost")),
             *(f"{sum(of[key] for of in shares)}" for key in ("shrunk", "grown")),
@@ -84,7 +111,11 @@ def main() -> None:
     title = f"Shares of categories, seed {given.seed}"
     command = describe_command("benchmarks.loss.shares", sys.argv[1:])
     k, t = ASKED
-    how = f"`{command}` on {describe_machine()}: k {k}, t {t:g}, {N_RECORDS:,} generated records."
+    how = (
+        f"`{command}` on {describe_machine()}: k {k}, t {t:g}, {N_RECORDS:,} generated records. "
+        "`bound`: in times the modes' loss, what no values of these classes lose less than whose "
+        f"shares are within a total variation of {APART:g} (`benchmarks/loss/shares_bound.py`)."
+    )
     body = f"{how}\n\n{render_table(COLUMNS, rows)}"
     print(f"## {title}\n\n{body}\n")
     if given.out is not None:
