@@ -165,5 +165,5 @@ MICROAGGREGATE = Pass(
     tasks=(MICROAGGREGATE_TASK, COUNT_TASK),
     own=(ROW_RANGES,),
     work=microaggregate,
-    version=16,
+    version=17,
 )

@@ -30,6 +30,7 @@ APART = 0.0045  # total variation of the released shares from those of the recor
 NEAR = 10  # of the records that have a value, one in so many may be missing, or be more
 MORE_LOSS = 0.03  # of the loss of all attributes, where representatives were not asked for
 ANY_LOSS = 1 << 62
+MOST_TRIES = 8
 
 
 # Of each quasi-identifier that is released as representatives, records of each value.
@@ -87,11 +88,29 @@ class Representatives:
         return values if self.encoding.ranks is None else self.encoding.ranks[values]
 
     def keep_shares(self, more_loss: float) -> None:
-        """Bring the shares of all values near those of the records, for so much more loss."""
-        classes, wanted = self.classes, self.wanted
-        classes.left[0] = int(min(more_loss * self.unit, ANY_LOSS))
+        """Bring the shares of all values near those of the records, for so much more loss.
+
+        Again while that changes something: what one step releases is what another can take.
+        """
+        self.classes.left[0] = int(min(more_loss * self.unit, ANY_LOSS))
+        for _ in range(MOST_TRIES):
+            before = self.classes.choice.copy()
+            self._bring_nearer()
+            if self._is_near() or np.array_equal(before, self.classes.choice):
+                return
+
+    def _is_near(self) -> bool:
+        apart = np.abs(self.classes.released - self.wanted)
+        return bool(apart.sum() <= self._enough and (apart <= self.wanted // NEAR).all())
+
+    @property
+    def _enough(self) -> int:
+        """Records of values that may be released more or less than they are wanted."""
+        return int(2 * APART * self.wanted.sum())
+
+    def _bring_nearer(self) -> None:
+        classes, wanted, enough = self.classes, self.wanted, self._enough
         low, high = wanted - wanted // NEAR, wanted + wanted // NEAR
-        enough = int(2 * APART * wanted.sum())
         apportion.fill_values(classes, self._order_entries(low, high), low, high, 0)
         apportion.push_chains(classes, low, 0)
         apportion.fill_values(classes, self._order_entries(wanted, wanted), wanted, wanted, enough)
@@ -173,19 +192,19 @@ def _measure_costs(
 def keep_shares(columns: Sequence[Representatives], other_loss: float) -> None:
     """Let the values of all columns keep their shares.
 
-    Of the loss that this may cost each column gets an equal part, and what those before it left.
+    Of the loss that this may cost each column gets an equal part, and what those before it left;
+    then each may spend what all have left.
 
     Parameters
     ----------
     other_loss : sum over the records of what the other quasi-identifiers lose, as in eq. (5)
     """
     left = MORE_LOSS * (other_loss + sum(column.loss for column in columns))
-    n_limited = sum(not column.was_asked for column in columns)
+    limited = [column for column in columns if not column.was_asked]
     for column in columns:
         if column.was_asked:
             column.keep_shares(np.inf)
-            continue
+    for place, column in enumerate(limited + limited):
         before = column.loss
-        column.keep_shares(left / n_limited)
+        column.keep_shares(left / max(1, len(limited) - place))
         left -= column.loss - before
-        n_limited -= 1
