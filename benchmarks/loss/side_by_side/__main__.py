@@ -1,7 +1,8 @@
 """The searches of the default method beside other methods, by size of the table and by its kinds.
 
 ``python -m benchmarks.loss.side_by_side [--rows N ...] [--columns N ...] [--families F ...]
-[--real R ...] [--k K] [--t T ...] [--seeds S ...] [--methods M ...] [--out RESULTS.md]``
+[--real R ...] [--enlarged R ...] [--k K] [--t T ...] [--seeds S ...] [--methods M ...]
+[--out RESULTS.md]``
 """
 
 import argparse
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.loss.side_by_side.compared_releases import METHODS, THOROUGH, Outcome, release_by
 from benchmarks.loss.side_by_side.families import FAMILIES, family
-from benchmarks.loss.side_by_side.tables import REAL, discharges, many_columns
+from benchmarks.loss.side_by_side.tables import REAL, discharges, enlarge, many_columns
 from benchmarks.microdata.sources import Source
 from benchmarks.results import describe_command, describe_machine, render_table, update_page
 from tclose.errors import TcloseError
@@ -22,6 +23,7 @@ SEEDS = (1, 2)
 K = 5
 # Of a table with many columns, and of a family.
 WIDE_ROWS = 20_000
+ENLARGED_ROWS = 300_000  # of a real table
 # Records up to which ``full`` is measured where no methods are named: it takes minutes.
 FULL_ROWS = 100_000
 COLUMNS = (
@@ -37,7 +39,9 @@ categories lost: the mean over these quasi-identifiers, in per cent of what a re
 loses of each. What `mondrian` loses is measured to the middle of an interval, which of skewed
 numbers can be more than all, and by the share of the values that a set covers. Discharges are those
 of `tclose generate`; tables of many quasi-identifiers are numbers and, every third, categories
-(`benchmarks/loss/side_by_side/tables.py`); families are those of `families.py` beside it.
+(`benchmarks/loss/side_by_side/tables.py`); families are those of `families.py` beside it; a real
+table is enlarged by drawing its records, a fifth of whose values are those of other records with
+the same confidential value.
 Unchanged: records released as they are; range counts: the median relative error of 1,000 of them;
 shares: the largest total variation between the original and the released shares of a nominal
 quasi-identifier's categories. The method was tuned on seed 1 of discharges and of many columns, and
@@ -65,6 +69,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--columns", type=int, nargs="*", default=[], help="of tables with many")
     parser.add_argument("--families", nargs="*", choices=list(FAMILIES), default=[])
     parser.add_argument("--real", nargs="*", choices=list(REAL), default=[], help="real tables")
+    parser.add_argument("--enlarged", nargs="*", choices=list(REAL), default=[], help="the same")
     parser.add_argument("--k", type=int, default=K)
     parser.add_argument("--t", type=float, nargs="+", default=[0.1])
     parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS), help="of the data")
@@ -86,6 +91,9 @@ def _list_tables(given: argparse.Namespace) -> Iterator[tuple[str, list[tuple[in
         yield title, [(seed, family(name, WIDE_ROWS, seed)) for seed in given.seeds]
     for name in given.real:
         yield f"Loss side by side: {name}", [(0, REAL[name])]
+    for name in given.enlarged:
+        title = f"Loss side by side: {name}, enlarged"
+        yield title, [(seed, enlarge(REAL[name], ENLARGED_ROWS, seed)) for seed in given.seeds]
 
 
 def _measure(given: argparse.Namespace, seed: int, source: Source) -> list[list[str]]:

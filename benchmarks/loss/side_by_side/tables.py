@@ -1,5 +1,6 @@
-"""Discharges and many correlated columns, of any size and seed; and real tables."""
+"""Discharges and many correlated columns, of any size and seed; and real tables, enlarged too."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,6 +12,7 @@ from benchmarks.performance.run import QUASI_IDENTIFIERS
 from tclose.data.synthetic import generate_rows
 
 CORRELATION = 0.5
+MIXED = 0.2  # of the values of an enlarged table, from another record of the same confidential one
 CATEGORIES = 8
 TARRAGONA = ("FIXED.ASSETS", "CURRENT.ASSETS", "TREASURY", "SALES", "LABOR.COSTS", "DEPRECIATION")
 CENSUS = ("AGI", "EMCONTRB", "PTOTVAL", "TAXINC", "POTHVAL", "INTVAL", "WSALVAL")
@@ -45,6 +47,26 @@ def generate_mixed(n_rows: int, n_columns: int, seed: int) -> pa.Table:
         categories = pa.array(names[np.searchsorted(cuts, values)])
         table = table.set_column(place, table.column_names[place], categories)
     return table
+
+
+def enlarge(source: Source, n_rows: int, seed: int) -> Source:
+    """A table with so many records that are like those of another, with few the same."""
+    read = partial(_draw_records, source, n_rows, seed)
+    return replace(source, describes=f"{source.describes}, enlarged, seed {seed}", read=read)
+
+
+def _draw_records(source: Source, n_rows: int, seed: int) -> pa.Table:
+    """Records drawn from a table, whose values are of others with the same confidential one."""
+    rng = np.random.default_rng(seed)
+    table = source.read().select(source.columns).sort_by(source.confidential[0])
+    values = table[source.confidential[0]].to_numpy(zero_copy_only=False)
+    first, stop = (np.searchsorted(values, values, side) for side in ("left", "right"))
+    drawn = rng.integers(0, table.num_rows, n_rows)
+    columns = {}
+    for name in source.columns:
+        others = rng.integers(first[drawn], stop[drawn])
+        columns[name] = table[name].take(np.where(rng.random(n_rows) < MIXED, others, drawn))
+    return pa.table(columns)
 
 
 def _numbers(name: str, columns: tuple[str, ...], confidential: str) -> Source:

@@ -9,7 +9,13 @@ import pytest
 from benchmarks.loss.side_by_side.__main__ import COLUMNS, describe_outcomes
 from benchmarks.loss.side_by_side.compared_releases import Outcome, measure_one_class
 from benchmarks.loss.side_by_side.families import FAMILIES, family
-from benchmarks.loss.side_by_side.tables import CATEGORIES, discharges, generate_mixed, many_columns
+from benchmarks.loss.side_by_side.tables import (
+    CATEGORIES,
+    discharges,
+    enlarge,
+    generate_mixed,
+    many_columns,
+)
 from benchmarks.microdata.sources import Source
 from tclose.errors import InfeasibleError
 
@@ -39,6 +45,21 @@ def test_every_third_of_many_columns_is_nominal() -> None:
     counts = np.unique(table["q2"].to_numpy(zero_copy_only=False), return_counts=True)[1]
     assert counts.size == CATEGORIES
     assert counts[0] == pytest.approx(1_000, abs=2)
+
+
+def test_an_enlarged_table_mixes_records_of_one_confidential_value() -> None:
+    small = pa.table({"a": [1, 2, 3, 4], "b": ["u", "v", "w", "x"], "c": [7, 7, 9, 9]})
+    source = Source("", lambda: small, ("a", "b"), ("c",), ("b",))
+    large = enlarge(source, 2_000, 1).read()
+    assert large.equals(enlarge(source, 2_000, 1).read())
+    assert not large.equals(enlarge(source, 2_000, 2).read())
+    rows = Counter(tuple(row.values()) for row in large.to_pylist())
+    of_one = [(a, b, 7) for a in (1, 2) for b in "uv"] + [(a, b, 9) for a in (3, 4) for b in "wx"]
+    assert set(rows) == set(of_one)
+    mixed = sum(
+        rows[row] for row in of_one if row[:2] not in {(1, "u"), (2, "v"), (3, "w"), (4, "x")}
+    )
+    assert 200 < mixed < 500  # half of those of which one value, and not the other, is drawn anew
 
 
 @pytest.mark.parametrize("name", FAMILIES)

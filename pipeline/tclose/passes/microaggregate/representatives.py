@@ -31,6 +31,7 @@ NEAR = 10  # of the records that have a value, one in so many may be missing, or
 MORE_LOSS = 0.03  # of the loss of all attributes, where representatives were not asked for
 ANY_LOSS = 1 << 62
 MOST_TRIES = 8
+NEARLY_SPENT = 0.01  # of what representatives may lose more: with so little left nothing is tried
 
 
 # Of each quasi-identifier that is released as representatives, records of each value.
@@ -92,11 +93,14 @@ class Representatives:
 
         Again while that changes something: what one step releases is what another can take.
         """
-        self.classes.left[0] = int(min(more_loss * self.unit, ANY_LOSS))
+        classes = self.classes
+        classes.left[0] = int(min(more_loss * self.unit, ANY_LOSS))
+        nearly_spent = NEARLY_SPENT * classes.left[0]
         for _ in range(MOST_TRIES):
-            before = self.classes.choice.copy()
+            before = classes.choice.copy()
             self._bring_nearer()
-            if self._is_near() or np.array_equal(before, self.classes.choice):
+            is_spent = classes.left[0] <= nearly_spent
+            if is_spent or self._is_near() or np.array_equal(before, classes.choice):
                 return
 
     def _is_near(self) -> bool:
@@ -200,11 +204,14 @@ def keep_shares(columns: Sequence[Representatives], other_loss: float) -> None:
     other_loss : sum over the records of what the other quasi-identifiers lose, as in eq. (5)
     """
     left = MORE_LOSS * (other_loss + sum(column.loss for column in columns))
+    nearly_spent = NEARLY_SPENT * left
     limited = [column for column in columns if not column.was_asked]
     for column in columns:
         if column.was_asked:
             column.keep_shares(np.inf)
     for place, column in enumerate(limited + limited):
+        if place >= len(limited) and left <= nearly_spent:
+            return
         before = column.loss
         column.keep_shares(left / max(1, len(limited) - place))
         left -= column.loss - before
