@@ -117,6 +117,13 @@ def records_apart(outcome: Outcome, name: str) -> int:
     return sum(abs(own[value] - released[value]) for value in own)
 
 
+def count_lacking(outcome: Outcome, name: str) -> int:
+    """Categories of 2 k records or more of which a tenth is not released, and half of k."""
+    own, released = shares_of(outcome, name)
+    common = (value for value, count in own.items() if count >= 2 * K)
+    return sum(own[value] - released[value] > max(own[value] / 10, K / 2) for value in common)
+
+
 def test_shares_are_kept_better_than_by_the_mode(made: Outcome, usual: Outcome) -> None:
     apart, by_modes = ([records_apart(of, name) for name in NAMES] for of in (made, usual))
     assert sum(apart) < sum(by_modes) / 2
@@ -127,8 +134,10 @@ def test_by_default_shares_are_kept_for_little_more_loss(
 ) -> None:
     of = [one.manifest.information_loss.total for one in (usual, by_default, made)]
     assert of[1] <= 1.03 * of[0] < of[2]
-    apart = [sum(records_apart(one, name) for name in NAMES) for one in (made, by_default, usual)]
-    assert apart[0] < apart[1] < apart[2]
+    # Where regions may lose no more, one gets nearer and what they lack cancels no longer: so
+    # categories that lack a tenth are counted, not records.
+    lacking = [sum(count_lacking(one, name) for name in NAMES) for one in (made, by_default, usual)]
+    assert lacking[0] <= lacking[1] < lacking[2]
     assert tclose.audit(folder_of(by_default)).passed
     for name in NAMES:
         own, released = shares_of(by_default, name)

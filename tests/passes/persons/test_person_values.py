@@ -13,6 +13,7 @@ from tclose.passes.persons.person_values import (
     MERGED_PERSON_VALUES,
     PERSON_DIGEST,
     PERSON_VALUES,
+    VALUE_WEIGHTS,
     WEIGH_TASK,
     WeighInput,
     count_person_values,
@@ -74,7 +75,7 @@ def workspace_of(folder: Path) -> Workspace:
 
 def test_ranges_of_values_of_all_partitions_are_merged(tmp_path: Path) -> None:
     workspace = workspace_of(tmp_path)
-    ranges = [WeighInput(0, 0, 2, 3), WeighInput(0, 2, 4, 3), WeighInput(1, 0, 3, 3)]
+    ranges = [WeighInput(0, 0, 2, 3, 4), WeighInput(0, 2, 4, 3, 4), WeighInput(1, 0, 3, 3, 4)]
     sizes = run_tasks(InProcess(), workspace, WEIGH_TASK, ranges, Progress("none"))
     merged = [
         workspace.file(MERGED_PERSON_VALUES, index, item.attribute).read().T.tolist()
@@ -86,12 +87,19 @@ def test_ranges_of_values_of_all_partitions_are_merged(tmp_path: Path) -> None:
         [[0, 2, 1], [1, 2, 1], [2, 1, 2], [2, 2, 1]],
     ]
     assert sizes == [3, 1, 4]
+    unit = 2 ** (62 - (4).bit_length())
+    weights = [
+        workspace.file(VALUE_WEIGHTS, index, item.attribute).read().tolist()
+        for index, item in enumerate(ranges)
+    ]
+    halves = [[2, 3], [0, 2], [1, 1, 5]]  # a record of a person who has two is half of one
+    assert weights == [[half * unit // 2 for half in of_range] for of_range in halves]
 
 
 def test_a_range_without_values_is_empty(tmp_path: Path) -> None:
     workspace = workspace_of(tmp_path)
     [size] = run_tasks(
-        InProcess(), workspace, WEIGH_TASK, [WeighInput(0, 2, 3, 3)], Progress("none")
+        InProcess(), workspace, WEIGH_TASK, [WeighInput(0, 2, 3, 3, 4)], Progress("none")
     )
     assert size == 0
     assert workspace.file(MERGED_PERSON_VALUES, 0, 0).read().shape == (3, 0)

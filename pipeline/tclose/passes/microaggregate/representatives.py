@@ -98,9 +98,10 @@ class Representatives:
         nearly_spent = NEARLY_SPENT * classes.left[0]
         for _ in range(MOST_TRIES):
             before = classes.choice.copy()
+            if self._is_near():
+                return
             self._bring_nearer()
-            is_spent = classes.left[0] <= nearly_spent
-            if is_spent or self._is_near() or np.array_equal(before, classes.choice):
+            if classes.left[0] <= nearly_spent or np.array_equal(before, classes.choice):
                 return
 
     def _is_near(self) -> bool:

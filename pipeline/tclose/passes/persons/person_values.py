@@ -52,18 +52,17 @@ def count_person_values(codes: Int64, n_records: Int64) -> list[Int64]:
 
 @dataclass(frozen=True)
 class WeighInput:
-    """A range of an attribute's values, by their positions, of so many partitions."""
+    """A range of an attribute's values, by their positions, of so many partitions and persons."""
 
     attribute: int
     first: int
     last: int
     n_partitions: int
+    n_persons: int
 
 
 def weigh_task(workspace: Workspace, item: WeighInput, pending: PendingFiles) -> int:
     """Merge the counts of a range of values, and weigh these; how many counts there are."""
-    plan = workspace.load_shared(PLAN)
-    assert plan.persons is not None
     pieces: list[Int64] = []
     for partition in range(item.n_partitions):
         rows = workspace.file(PERSON_VALUES, partition, item.attribute).read()
@@ -71,7 +70,7 @@ def weigh_task(workspace: Workspace, item: WeighInput, pending: PendingFiles) ->
         pieces.append(rows[:, start:stop])
     merged: Int64 = merge_key_counts(np.concatenate(pieces, axis=1))
     pending.new(MERGED_PERSON_VALUES, item.attribute).write(merged)
-    weights = weigh_values(merged, plan.persons.n_persons, item.first, item.last)
+    weights = weigh_values(merged, item.n_persons, item.first, item.last)
     pending.new(VALUE_WEIGHTS, item.attribute).write(weights)
     return int(merged.shape[1])
 
@@ -83,9 +82,9 @@ WEIGH_TASK = Task(
 
 def merge_person_values(context: PassContext, plan: Plan, n_partitions: int) -> None:
     """Merge the counts of all partitions, and keep the table over persons made of them."""
-    tables = load_distributions(context.workspace, plan)
-    context.map(WEIGH_TASK, _list_ranges(tables, n_partitions))
     assert plan.persons is not None
+    tables = load_distributions(context.workspace, plan)
+    context.map(WEIGH_TASK, _list_ranges(tables, n_partitions, plan.persons.n_persons))
     weights = _read_ranges(context.workspace, tables, VALUE_WEIGHTS)
     for a, entries in enumerate(_read_ranges(context.workspace, tables, MERGED_PERSON_VALUES)):
         of_values = np.concatenate(weights[a])
@@ -93,9 +92,11 @@ def merge_person_values(context: PassContext, plan: Plan, n_partitions: int) -> 
         context.workspace.new_file(PERSON_SHARES, a).write(weighed.shares)
 
 
-def _list_ranges(tables: Sequence[Distribution], n_partitions: int) -> list[WeighInput]:
+def _list_ranges(
+    tables: Sequence[Distribution], n_partitions: int, n_persons: int
+) -> list[WeighInput]:
     return [
-        WeighInput(a, first, last, n_partitions)
+        WeighInput(a, first, last, n_partitions, n_persons)
         for a, table in enumerate(tables)
         for first, last in pairwise(
             [*range(0, table.values.size, MERGED_VALUES), table.values.size]
@@ -133,6 +134,6 @@ def _read_ranges(
 ) -> list[tuple[Int64, ...]]:
     """Of each attribute what tasks wrote, range by range of its values, mapped from disk."""
     ranges: list[tuple[Int64, ...]] = [() for _ in tables]
-    for index, item in enumerate(_list_ranges(tables, 0)):
+    for index, item in enumerate(_list_ranges(tables, 0, 0)):
         ranges[item.attribute] += (workspace.file(artifact, index, item.attribute).read(),)
     return ranges

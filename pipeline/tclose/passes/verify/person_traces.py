@@ -61,7 +61,7 @@ def keep_persons(
         values = codes[a]
         if a:  # rows of a class are in the order of the first
             order = np.arange(values.size)
-            sort_within(order, starts, values[np.newaxis])
+            sort_within(order, starts, np.ascontiguousarray(values)[np.newaxis])
             values = values[order]
         pending.new(ROW_VALUES, a).write(_narrow(values))
 
