@@ -61,7 +61,10 @@ def test_what_is_written_is_read() -> None:
         "encode/person-values",  # merged in the same pass
         "distribute/counts",  # joined by the pass that has them counted
         "verify/counts",  # compared in the same pass
-        "verify/person-rows",  # traced there
+        "weigh/value-weights",  # joined there
+        "verify/row-persons",  # traced there
+        "verify/class-sizes",
+        "verify/row-values",
         "verify/person-codes",  # registered there
         "link/persons",  # compared with earlier releases in the same pass
         "link/hashes",
@@ -71,7 +74,6 @@ def test_what_is_written_is_read() -> None:
         "choose/left-out",  # left out of the partitions there
         "choose/held",  # made a partition of there
         "near/sample",  # made a tree of there
-        "verify/class-values",
         "trace/signatures",
         "trace/class-signatures",
         "verify/whole-classes",
