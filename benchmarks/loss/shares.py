@@ -68,6 +68,11 @@ def watch_bounds() -> Iterator[tuple[list[float], list[float]]]:
         yield by_modes, at_least
 
 
+def describe_bound(by_modes: list[float], at_least: list[float]) -> str:
+    """The bound in times the modes' loss; of several regions, whose shares may cancel, none."""
+    return f"{at_least[0] / by_modes[0]:.3f}" if len(by_modes) == 1 else "-"
+
+
 def measure(source: Source, refine: str, folder: Path) -> Iterator[list[str]]:
     """The rows of one table and search."""
     path, by_modes = folder / "source.parquet", 0.0
@@ -86,7 +91,7 @@ def measure(source: Source, refine: str, folder: Path) -> Iterator[list[str]]:
         shares = inside["utility"]["shares"].values()
         yield [
             *(source.describes, refine, name, f"{loss:.4g}", f"{loss / by_modes:.3f}"),
-            f"{sum(bounds[1]) / sum(bounds[0]):.3f}" if name == "representative" else "-",
+            describe_bound(*bounds) if name == "representative" else "-",
             f"{max(of['total_variation'] for of in shares):.4f}",
             *(f"{sum(of[key] for of in shares)}" for key in ("categories", "lost")),
             *(f"{sum(of[key] for of in shares)}" for key in ("shrunk", "grown")),

@@ -33,14 +33,15 @@ def test_class_keys_are_numbers_or_texts(values, kind, tmp_path):
     assert keys.tolist() == array.to_pylist()
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.int64])
-@pytest.mark.parametrize("pieces", [[], [[]], [[1, -2], [], [2**30]]])
-def test_pieces_of_an_array_are_read_as_one(pieces, dtype, tmp_path):
+@pytest.mark.parametrize("pieces", [[], [[]], [[1, -2], [], [2**62]]])
+@pytest.mark.parametrize("is_narrow", [False, True])
+def test_pieces_of_an_array_are_read_as_one(pieces, is_narrow, tmp_path):
+    """Of the type that holds all, where those of some are narrow."""
     file = ArrayFile(tmp_path / "joined")
-    kept = [np.array(piece, dtype) for piece in pieces]
-    file.write_pieces(kept)
+    types = [np.int32 if is_narrow and max(p, default=0) < 2**31 else np.int64 for p in pieces]
+    file.write_pieces([np.array(p, dtype) for p, dtype in zip(pieces, types, strict=True)])
     joined = file.read()
-    assert joined.dtype == np.result_type(np.int32, *kept)
+    assert joined.dtype == (np.int64 if np.int64 in types else np.int32)
     assert joined.tolist() == [number for piece in pieces for number in piece]
 
 

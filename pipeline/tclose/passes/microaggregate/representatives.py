@@ -30,7 +30,7 @@ APART = 0.0045  # total variation of the released shares from those of the recor
 NEAR = 10  # of the records that have a value, one in so many may be missing, or be more
 MORE_LOSS = 0.03  # of the loss of all attributes, where representatives were not asked for
 ANY_LOSS = 1 << 62
-MOST_TRIES = 8
+MOST_TRIES = 8  # of bringing the shares of an attribute nearer
 NEARLY_SPENT = 0.01  # of what representatives may lose more: with so little left nothing is tried
 
 
@@ -97,9 +97,9 @@ class Representatives:
         classes.left[0] = int(min(more_loss * self.unit, ANY_LOSS))
         nearly_spent = NEARLY_SPENT * classes.left[0]
         for _ in range(MOST_TRIES):
-            before = classes.choice.copy()
             if self._is_near():
                 return
+            before = classes.choice.copy()
             self._bring_nearer()
             if classes.left[0] <= nearly_spent or np.array_equal(before, classes.choice):
                 return
