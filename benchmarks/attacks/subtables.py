@@ -18,11 +18,8 @@ from tclose.kernels.clustering.assign_subsets import assign_subsets
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.encode.encode_task import HISTOGRAM
-from tclose.passes.microaggregate.region_classes import (
-    RegionClasses,
-    cluster_region,
-    release_region,
-)
+from tclose.passes.microaggregate.region_classes import RegionClasses, release_region
+from tclose.passes.microaggregate.region_clusters import cluster_region
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import BUCKETED_VALUES, confidential_codes, load_distributions

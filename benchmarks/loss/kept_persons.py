@@ -31,8 +31,8 @@ from tclose.data.synthetic.discharges import generate_rows
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.refine_blocks import measure_classes
 from tclose.methods.scaling import scale_columns
-from tclose.passes.microaggregate import region_task
-from tclose.passes.microaggregate.region_classes import RegionClusters
+from tclose.passes.microaggregate import cluster_task
+from tclose.passes.microaggregate.region_clusters import RegionClusters
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.search import refine_units
 from tclose.passes.microaggregate.search.refine_units import number_units
@@ -124,7 +124,7 @@ def no_exchanges() -> Iterator[None]:
 @contextmanager
 def measuring_persons(losses: list[float]) -> Iterator[None]:
     """Add what the records of persons differ among themselves, as a release tells its loss."""
-    cluster = region_task.__dict__["cluster_persons"]
+    cluster = cluster_task.__dict__["cluster_persons"]
 
     def measure(records: RegionRecords, plan: Plan, *rest: Any) -> RegionClusters:
         assert records.persons is not None
@@ -137,7 +137,7 @@ def measuring_persons(losses: list[float]) -> Iterator[None]:
         clusters: RegionClusters = cluster(records, plan, *rest)
         return clusters
 
-    with patch.object(region_task, "cluster_persons", measure):
+    with patch.object(cluster_task, "cluster_persons", measure):
         yield
 
 

@@ -23,7 +23,7 @@ from benchmarks.performance.run import say
 from benchmarks.results import describe_command, describe_machine, render_table, update_page
 from tclose.data.synthetic import write_microdata
 from tclose.model.array_types import Int64
-from tclose.passes.microaggregate import region_classes
+from tclose.passes.microaggregate import region_clusters
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import read_internal
@@ -75,7 +75,7 @@ def measure(source: Path, t: float, folder: Path) -> Iterator[str]:
         | dict.fromkeys(sorted(quasi), "quasi-identifier"),
         "privacy": {"k": K, "t": t},
     }
-    both = region_classes._make_searches  # noqa: SLF001  # nobody else chooses one
+    both = region_clusters._make_searches  # noqa: SLF001  # nobody else chooses one
     for name, number in SEARCHES.items():
 
         def take(*of_region: Any, number: int | None = number) -> list[Any]:
@@ -83,7 +83,7 @@ def measure(source: Path, t: float, folder: Path) -> Iterator[str]:
             return searches if number is None else [searches[number]]
 
         policy = parse_policy(document | {"output": {"path": str(folder / name)}})
-        with mock.patch.object(region_classes, "_make_searches", take):
+        with mock.patch.object(region_clusters, "_make_searches", take):
             inside = read_internal(run_release(policy, Progress("none")).release)
         assert inside is not None
         assert inside.exact_information_loss is not None

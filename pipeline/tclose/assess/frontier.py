@@ -13,8 +13,8 @@ from tclose.assess.sample import Sample, local_sample
 from tclose.data.files.inspection import FileContent
 from tclose.errors import DataError, InfeasibleError, VerificationError
 from tclose.model.verification import AttributeResult, ClassSizes
+from tclose.passes.microaggregate.aggregate_task import REGION_RESULTS
 from tclose.passes.microaggregate.losses import merge_losses
-from tclose.passes.microaggregate.region_task import REGION_RESULTS
 from tclose.passes.plan.notices.compile_notice import COMPILING, kernels_are_compiled
 from tclose.passes.plan.search_budget import choose_search_budget
 from tclose.passes.release import TRIAL

@@ -24,9 +24,9 @@ from tclose.assess.values_alone import (
 from tclose.data.formats.released_file import open_released
 from tclose.data.places.locations import Location, parse_location
 from tclose.model.verification import Verdict
+from tclose.passes.microaggregate.aggregate_task import REGION_RESULTS
 from tclose.passes.microaggregate.analyses.workload import WORKLOAD
 from tclose.passes.microaggregate.losses import compared_columns, merge_losses, name_shares
-from tclose.passes.microaggregate.region_task import REGION_RESULTS
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.publish.analyses_summary import add_analyses
 from tclose.passes.publish.utility_summary import describe_utility

@@ -15,7 +15,7 @@ from support.naive.naive_holding import distance
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.over_time.series_audit import add_series
 from tclose.data.synthetic.panel_files import write_panel
-from tclose.passes.microaggregate import region_classes
+from tclose.passes.microaggregate import region_clusters
 from tclose.passes.microaggregate.unions import cluster_series
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -86,7 +86,7 @@ def test_old_rows_stay_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     months = write_added(tmp_path, N_ADDED, unusual)
     before = release(policy_of(months, 0, t=LIMIT, departures="refuse", churn=0))
     clustered = []
-    cluster = region_classes.cluster_region
+    cluster = region_clusters.cluster_region
 
     def counted(records: Any, *others: Any) -> Any:
         clustered.append(records.keys[0].size)

@@ -22,7 +22,7 @@ from support.passes import UNTIL_VERDICT, run_passes
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.originals import add_originals
 from tclose.errors import VerificationError
-from tclose.passes.microaggregate import region_classes
+from tclose.passes.microaggregate import region_clusters
 from tclose.passes.microaggregate.repair_region import Merger
 from tclose.passes.persons import person_keys
 from tclose.passes.release import open_release, run_release
@@ -274,7 +274,7 @@ def test_where_there_are_k_persons_all_are_in_each_class(
     assert made.manifest["classes"]["n_classes"] > 1
     sizes = made.table.group_by(QUASI_NAMES).aggregate([("cost", "count")])["cost_count"]
     assert max(sizes.to_pylist()) > 4
-    both = region_classes._make_searches
-    monkeypatch.setattr(region_classes, "_make_searches", lambda *region: both(*region)[1:])
+    both = region_clusters._make_searches
+    monkeypatch.setattr(region_clusters, "_make_searches", lambda *region: both(*region)[1:])
     one = release(visit_policy(source, tmp_path / "one"))
     assert one.manifest["classes"]["n_classes"] == 1

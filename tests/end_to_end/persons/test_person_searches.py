@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases.people import Released, release
-from tclose.passes.microaggregate import region_classes
+from tclose.passes.microaggregate import region_clusters
 
 N_RECORDS = 2_000
 
@@ -61,13 +61,13 @@ def test_the_one_that_loses_less_is_released(
     persons: np.ndarray, place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By both tables, no class with a person twice; or by records, and united until they hold."""
-    source, both = write_stays(tmp_path / "stays.parquet", persons), region_classes._make_searches
+    source, both = write_stays(tmp_path / "stays.parquet", persons), region_clusters._make_searches
     losses = [loss_of(release_stays(source, tmp_path / "both"))]
     for number in range(2):
 
         def take_one(*of_region: Any, number: int = number) -> list[Any]:
             return [both(*of_region)[number]]
 
-        monkeypatch.setattr(region_classes, "_make_searches", take_one)
+        monkeypatch.setattr(region_clusters, "_make_searches", take_one)
         losses.append(loss_of(release_stays(source, tmp_path / f"{number}")))
     assert losses[0] == losses[1 + place] < 0.8 * losses[2 - place]

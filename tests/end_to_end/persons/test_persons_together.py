@@ -26,8 +26,8 @@ from tclose.assess.auditing.audit import audit_release
 from tclose.assess.originals import add_originals
 from tclose.cli.main import main
 from tclose.errors import PolicyError, VerificationError
-from tclose.passes.microaggregate import region_task
-from tclose.passes.microaggregate.region_classes import cluster_region
+from tclose.passes.microaggregate import cluster_task
+from tclose.passes.microaggregate.region_clusters import cluster_region
 from tclose.passes.microaggregate.unions.cluster_persons import cluster_persons
 from tclose.passes.plan.notices import kept_persons_warning
 from tclose.passes.verify import verdict
@@ -171,7 +171,7 @@ class TestVerification:
         self, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Classes of records, which hold k and t, do not do."""
-        monkeypatch.setattr(region_task, "cluster_persons", cluster_region)
+        monkeypatch.setattr(cluster_task, "cluster_persons", cluster_region)
         with pytest.raises(VerificationError, match="persons: asked all records of a person in on"):
             release(kept_policy(source, tmp_path))
         assert not list(tmp_path.rglob("manifest.json"))
@@ -187,7 +187,7 @@ class TestVerification:
             clusters.labels[row] = (clusters.labels[row] + 1) % (clusters.labels.max() + 1)
             return clusters
 
-        monkeypatch.setattr(region_task, "cluster_persons", stray)
+        monkeypatch.setattr(cluster_task, "cluster_persons", stray)
         with pytest.raises(VerificationError, match=r"found 1 persons in several classes"):
             release(kept_policy(source, tmp_path))
 

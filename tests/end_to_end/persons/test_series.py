@@ -25,7 +25,7 @@ from tclose.errors import (
     PolicyError,
     VerificationError,
 )
-from tclose.passes.microaggregate import region_task
+from tclose.passes.microaggregate import cluster_task
 from tclose.passes.microaggregate.unions.cluster_series import SeriesUnits
 from tclose.passes.persons import person_numbers
 from tclose.passes.publish import publish as publishing
@@ -215,13 +215,13 @@ def test_nothing_is_published_that_does_not_hold(
     copied: SeriesMonths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Were units forgotten: the verdict is decided by what is released."""
-    load_units = region_task._load_units
+    load_units = cluster_task._load_units
 
     def forget(workspace: Workspace, series: SeriesLink) -> SeriesUnits | None:
         units = load_units(workspace, series)
         return None if units is None else replace(units, units=np.full_like(units.units, -1))
 
-    monkeypatch.setattr(region_task, "_load_units", forget)
+    monkeypatch.setattr(cluster_task, "_load_units", forget)
     with pytest.raises(VerificationError, match=r"k over time: asked at least 3 persons, found"):
         copied.publish(3)
     assert not list((copied.folder / "releases").glob("panel-3/[0-9a-f]*"))

@@ -34,7 +34,7 @@ from tclose.passes.compare.comparison import check_records, choose_columns
 from tclose.passes.compare.digest_task import restore_folders
 from tclose.passes.compare.record_digests import Compared, RecordDigest
 from tclose.passes.encode import encode_task
-from tclose.passes.microaggregate import class_files, region_task
+from tclose.passes.microaggregate import aggregate_task, class_files
 from tclose.passes.plan.plan_files import confidential_codes
 from tclose.passes.publish import write_task
 from tclose.passes.release import run_release
@@ -117,7 +117,7 @@ class TestBugs:
             original(self, keys, sizes, codes, passthrough)
 
         monkeypatch.setattr(
-            region_task,
+            aggregate_task,
             "StoredClasses",
             type("StoredClasses", (class_files.StoredClasses,), {"__init__": swapping}),
         )

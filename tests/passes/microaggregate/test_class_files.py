@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.tables.random_tables import repeatable
+from tclose.passes.microaggregate.aggregate_task import AGGREGATE_TASK
 from tclose.passes.microaggregate.class_files import (
     CLASSES,
     StoredClasses,
     join_classes,
     read_key_range,
 )
-from tclose.passes.microaggregate.region_task import MICROAGGREGATE_TASK
 from tclose.runtime.artifacts.artifacts import PendingFiles, Workspace
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -53,7 +53,7 @@ def as_rows(found: StoredClasses) -> list[tuple]:
 
 
 def region_files(workspace: Workspace) -> AbstractContextManager[PendingFiles]:
-    task = MICROAGGREGATE_TASK
+    task = AGGREGATE_TASK
     return workspace.task_files(task.name, "region").pending_files(task.files)
 
 

@@ -24,12 +24,9 @@ from tclose.methods.clustering_problem import Clustering
 from tclose.methods.microaggregation.t_closeness_first import TClosenessFirst
 from tclose.model.column_terms import Kind
 from tclose.model.distribution import Distribution
-from tclose.passes.microaggregate import region_classes
-from tclose.passes.microaggregate.region_classes import (
-    RegionClasses,
-    cluster_region,
-    release_region,
-)
+from tclose.passes.microaggregate import region_clusters
+from tclose.passes.microaggregate.region_classes import RegionClasses, release_region
+from tclose.passes.microaggregate.region_clusters import cluster_region
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.plan.class_sizes import choose_class_size
 from tclose.passes.plan.plan import Plan
@@ -333,7 +330,7 @@ class TestStarts:
         plan = replace(case.plan(how.pop("t", Fraction(1)), 4), search_budget=replace(OFF, **how))
         with pytest.MonkeyPatch.context() as patch:
             start = Clustering(labels[starts[0]], beside=beside)
-            patch.setattr(region_classes, "_make_clusters", lambda *_: start)
+            patch.setattr(region_clusters, "_make_clusters", lambda *_: start)
             return release(case.records, plan, case.distributions)
 
     @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from support.tables.value_encodings import PRIORITY, encoding
 from tclose.model.array_types import Int64
 from tclose.model.column_terms import Kind
-from tclose.passes.microaggregate.region_classes import RegionClusters, release_region
+from tclose.passes.microaggregate.region_classes import release_region
+from tclose.passes.microaggregate.region_clusters import RegionClusters
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.person_closeness import PersonDemand

@@ -15,9 +15,9 @@ from tclose.assess.sample import policy_of_sample
 from tclose.data.category_trees import tree_of
 from tclose.data.keys import Encoding
 from tclose.model.array_types import Float64, Int64
+from tclose.passes.microaggregate.aggregate_task import REGION_RESULTS
 from tclose.passes.microaggregate.losses import merge_losses
 from tclose.passes.microaggregate.microaggregate import MICROAGGREGATE
-from tclose.passes.microaggregate.region_task import REGION_RESULTS
 from tclose.passes.plan.decide import DECIDE
 from tclose.passes.plan.notices.costs.class_seconds import ClassWork
 from tclose.passes.plan.plan import PLAN

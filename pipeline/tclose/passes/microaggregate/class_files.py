@@ -16,9 +16,9 @@ from tclose.model.array_types import Int64
 from tclose.runtime.artifacts.arrays import ColumnsFile, RecordsFile, TableFile
 from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
 
-CLASSES = FileArtifact("microaggregate/classes", ColumnsFile)
-CLASS_CODES = FileArtifact("microaggregate/codes", RecordsFile)
-CLASS_PASSTHROUGH = FileArtifact("microaggregate/passthrough", TableFile)
+CLASSES = FileArtifact("aggregate/classes", ColumnsFile)
+CLASS_CODES = FileArtifact("aggregate/codes", RecordsFile)
+CLASS_PASSTHROUGH = FileArtifact("aggregate/passthrough", TableFile)
 _END = "end"
 
 

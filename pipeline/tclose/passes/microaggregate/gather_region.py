@@ -42,16 +42,15 @@ class RegionInput:
 
     The file has starts, then stops: int64 of the ``shape`` (partitions, S * cells) each, from the
     byte ``offset`` on. It is a part of the plan that grows with regions and partitions both.
-    ``wanted``: records that it has to release of each value of what is released as
-    representatives, int64 (v,) each; by default as many as it has. ``n_threads``: that its task may
-    have.
+    ``sample_step``: of how many classes one is sampled; none if that is 0. ``n_threads``: that its
+    task may have.
     """
 
     region: Region
     n_records: int
     offset: int
     shape: tuple[int, int]
-    wanted: tuple[Int64, ...] | None = None
+    sample_step: int = 0
     n_threads: int = 1
 
 
@@ -72,14 +71,11 @@ def write_row_ranges(
     return items
 
 
-def map_row_ranges(workspace: Workspace, items: Sequence[RegionInput]) -> list[Int64]:
-    """Starts and stops of the regions: int64 (2, partitions, S * cells) each, in a mapped file."""
+def _map_row_ranges(workspace: Workspace, item: RegionInput) -> Int64:
+    """Starts and stops of a region: int64 (2, partitions, S * cells), in a mapped file."""
     ends = np.memmap(workspace.file(ROW_RANGES, 0).path, dtype=np.int64, mode="r")
-    firsts = [item.offset // ends.itemsize for item in items]
-    return [
-        ends[first : first + 2 * prod(item.shape)].reshape(2, *item.shape)
-        for first, item in zip(firsts, items, strict=True)
-    ]
+    first = item.offset // ends.itemsize
+    return ends[first : first + 2 * prod(item.shape)].reshape(2, *item.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +92,7 @@ def gather_region(workspace: Workspace, plan: Plan, item: RegionInput) -> Gather
     """Read the records of a region from the partitions."""
     release_partition = plan.release_partitions[item.region.release_partition]
     n_cells = release_partition.cells.n_cells
-    starts, stops = map_row_ranges(workspace, [item])[0]
+    starts, stops = _map_row_ranges(workspace, item)
     sizes_in = stops - starts
     encoded, passthrough = _gather_records(workspace, plan, (starts, sizes_in), n_cells)
     sizes = sizes_in.sum(axis=0).reshape(-1, n_cells).sum(axis=1)

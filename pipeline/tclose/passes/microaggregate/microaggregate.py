@@ -1,21 +1,22 @@
 """The microaggregate pass: classes of every region; those that cannot repair theirs are joined."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tclose.errors import InfeasibleError
 from tclose.passes.encode.encode_task import HISTOGRAM, PASSTHROUGH, RECORDS
 from tclose.passes.encode.region_bins import locate_regions
-from tclose.passes.microaggregate.analyses.workload import WORKLOAD, plan_workload
-from tclose.passes.microaggregate.gather_region import ROW_RANGES, RegionInput, write_row_ranges
-from tclose.passes.microaggregate.region_task import (
+from tclose.passes.microaggregate.aggregate_task import (
+    AGGREGATE_TASK,
     CLASS_TYPES,
-    MICROAGGREGATE_TASK,
     REGION_RESULTS,
     REGIONS,
-    RegionResult,
+    AggregateInput,
 )
-from tclose.passes.microaggregate.region_values import COUNT_TASK, share_partitions
-from tclose.passes.microaggregate.representatives import apportion_regions, represented
+from tclose.passes.microaggregate.analyses.workload import WORKLOAD, plan_workload
+from tclose.passes.microaggregate.cluster_task import MICROAGGREGATE_TASK, ClusteredRegion
+from tclose.passes.microaggregate.gather_region import ROW_RANGES, RegionInput, write_row_ranges
+from tclose.passes.microaggregate.regional_shares import allot_shares, count_steps
 from tclose.passes.microaggregate.search.rounds import merge_rounds
 from tclose.passes.persons.person_values import MERGED_PERSON_VALUES, PERSON_SHARES
 from tclose.passes.plan.notices.compile_notice import report_compiling
@@ -28,6 +29,7 @@ from tclose.passes.summarise.input_summary import INPUT_SUMMARY
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Pass, PassContext
+from tclose.runtime.tasks import Item, Result, Task
 
 
 def microaggregate(context: PassContext) -> None:
@@ -43,9 +45,10 @@ def microaggregate(context: PassContext) -> None:
     report_compiling(plan, context.engine, context.progress)
     distributions = load_distributions(context.workspace, plan)
     context.write(WORKLOAD, plan_workload(plan, context.read(INPUT_SUMMARY), distributions))
-    regions, results = _make_classes(context, plan, regions)
-    _report_rounds(plan, results, context.progress)
-    context.write(REGIONS, regions)
+    items, clustered = _cluster_regions(context, plan, regions)
+    _report_rounds(plan, clustered, context.progress)
+    results = _map_regions(context, AGGREGATE_TASK, items, _allot(plan, items, clustered))
+    context.write(REGIONS, [item.region for item in items])
     context.write(CLASS_TYPES, [result.class_type for result in results])
     context.write(REGION_RESULTS, results)
 
@@ -61,51 +64,60 @@ def _explain(plan: Plan) -> str:
     )
 
 
-def _make_classes(
+def _cluster_regions(
     context: PassContext, plan: Plan, regions: list[Region]
-) -> tuple[list[Region], list[RegionResult]]:
-    """Make the classes of all regions; those that cannot repair theirs are joined, and done again.
-
-    What a region has to release does not depend on which others are joined, so the results of those
-    that are not stay.
-    """
+) -> tuple[list[RegionInput], list[ClusteredRegion]]:
+    """Cluster all regions; those that cannot repair their clusters are joined, and done again."""
     histogram = context.read(HISTOGRAM)
     while True:
         ranges = locate_regions(plan, regions, histogram)
         items = write_row_ranges(context.workspace, regions, ranges)
-        if represented(plan) and len(items) > 1:
-            items = _share_values(context, items)
         n_threads = count_threads(plan, context.engine, len(items))
-        results = context.map(
-            MICROAGGREGATE_TASK,
-            [replace(item, n_threads=n_threads) for item in items],
-            names=[item.region.name for item in items],
-            sizes=[item.n_records for item in items],
-        )
-        joined = _join_failing(regions, [r.n_violating for r in results], _explain(plan))
+        step = count_steps(plan, regions)
+        items = [replace(item, n_threads=n_threads, sample_step=step) for item in items]
+        clustered = _map_regions(context, MICROAGGREGATE_TASK, items, items)
+        n_violating = [one.clusters.n_violating for one in clustered]
+        joined = _join_failing(regions, n_violating, _explain(plan))
         if joined == regions:
-            return regions, results
+            return items, clustered
         regions = joined
 
 
-def _share_values(context: PassContext, items: list[RegionInput]) -> list[RegionInput]:
-    """The same, with the records that each region has to release of each value."""
-    counted = share_partitions(items)
-    counts = context.map(
-        COUNT_TASK, counted, names=[f"{len(items)}-{one.first}" for one in counted]
+def _map_regions(
+    context: PassContext,
+    task: Task[Item, Result],
+    regions: Sequence[RegionInput],
+    items: Sequence[Item],
+) -> list[Result]:
+    """Do a task with an item of each region."""
+    return context.map(
+        task,
+        items,
+        names=[region.region.name for region in regions],
+        sizes=[region.n_records for region in regions],
     )
-    sizes = [item.n_records / item.region.n_clusters for item in items]
-    of_columns = [apportion_regions(sum(parts), sizes) for parts in zip(*counts, strict=True)]
-    return [
-        replace(item, wanted=wanted)
-        for item, wanted in zip(items, zip(*of_columns, strict=True), strict=True)
+
+
+def _allot(
+    plan: Plan, items: list[RegionInput], clustered: list[ClusteredRegion]
+) -> list[AggregateInput]:
+    """Regions with what they have to release, so that all of them keep the shares of values."""
+    made = [
+        AggregateInput(item, replace(one, sample=None))
+        for item, one in zip(items, clustered, strict=True)
     ]
+    samples = [one.sample for one in clustered if one.sample is not None]
+    if not samples:
+        return made
+    sizes = [item.n_records / item.region.n_clusters for item in items]
+    allotments = allot_shares(plan, samples, sizes)
+    return [replace(one, allotment=its) for one, its in zip(made, allotments, strict=True)]
 
 
-def _report_rounds(plan: Plan, results: list[RegionResult], progress: Progress) -> None:
+def _report_rounds(plan: Plan, clustered: list[ClusteredRegion], progress: Progress) -> None:
     """Each round's loss, as a mean like eq. (5), and largest distance."""
     n_terms = plan.n_records * len(plan.encodings)
-    for number, state in enumerate(merge_rounds([result.rounds for result in results])):
+    for number, state in enumerate(merge_rounds([one.clusters.rounds for one in clustered])):
         what = f"round {number}" if number else "start"
         progress.info(
             f"  {what}: loss {state.loss / n_terms:.3g}, largest EMD {state.largest_emd:.6f}"
@@ -162,8 +174,8 @@ MICROAGGREGATE = Pass(
         EARLIER,
     ),
     writes=(WORKLOAD, REGIONS, CLASS_TYPES, REGION_RESULTS),
-    tasks=(MICROAGGREGATE_TASK, COUNT_TASK),
+    tasks=(MICROAGGREGATE_TASK, AGGREGATE_TASK),
     own=(ROW_RANGES,),
     work=microaggregate,
-    version=17,
+    version=18,
 )

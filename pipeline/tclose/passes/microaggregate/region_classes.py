@@ -1,32 +1,20 @@
-"""Microaggregation of one region: clusters, their released values, distances, repair, loss."""
+"""Classes of one region: the values that its clusters release, and what they lose."""
 
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tclose.data.keys import Keys
 from tclose.kernels import aggregate
-from tclose.kernels.emd.person_shares import share_rows
-from tclose.methods.clustering_problem import (
-    Clustering,
-    ClusteringProblem,
-    SubsetCut,
-    group_classes,
-)
 from tclose.methods.generalisation.full_domain import FullDomain
-from tclose.methods.released_loss import measure_released
-from tclose.methods.scaling import Scaled, scale_columns
 from tclose.model.array_types import Int64
-from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.analyses.record_counts import RecordCounter
 from tclose.passes.microaggregate.losses import (
     Losses,
-    lose_by_aggregate,
     measure_aggregation,
     measure_generalising,
 )
+from tclose.passes.microaggregate.region_clusters import RegionClusters
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.release_classes import (
     aggregate_column,
@@ -34,48 +22,18 @@ from tclose.passes.microaggregate.release_classes import (
     join_alike,
     release_classes,
 )
-from tclose.passes.microaggregate.repair_region import Merger
 from tclose.passes.microaggregate.representatives import (
-    Representatives,
-    Wanted,
-    find_cheapest_values,
+    MORE_LOSS,
+    Allotment,
+    aggregate_others,
+    choose_cheapest,
+    find_values,
     keep_shares,
     represented,
 )
-from tclose.passes.microaggregate.search.mend_persons import PersonMender
-from tclose.passes.microaggregate.search.refine_classes import (
-    Refiner,
-    make_person_refiner,
-    make_refiner,
-)
 from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.plan.plan import Plan
-from tclose.passes.plan.search_budget import SMALL_TABLE
 from tclose.privacy.person_closeness import PersonDemand
-from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
-
-# Of the time for a region: clusters, a search, and those from other starts, where there are any.
-SHARES_OF_STEPS = 0.1, 0.5, 0.95
-# Share of the pairs of records in a class of a start that are of one person, up to which a table
-# that is not small is only searched for classes that have none. Below, united classes lose a tenth
-# less to a third more, and a few of them have thousands of records.
-MOST_PAIRS = 0.01
-
-
-@dataclass(frozen=True, eq=False)
-class RegionClusters:
-    """Clusters of a region, before it is decided what they release.
-
-    ``labels`` int64 (n,); ``levels``: of generalisation, where levels were chosen for the region;
-    ``n_repaired``, ``n_violating``, ``rounds``, ``search_seconds``: see `RegionClasses`.
-    """
-
-    labels: Int64
-    levels: FullDomain | None = None
-    n_repaired: int = 0
-    n_violating: int = 0
-    rounds: tuple[Round, ...] = ()
-    search_seconds: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,145 +60,21 @@ class RegionClasses:
     search_seconds: float = 0.0
 
 
-def cluster_region(
-    records: RegionRecords,
-    plan: Plan,
-    distributions: tuple[Distribution, ...],
-    person_demand: PersonDemand | None,
-) -> RegionClusters:
-    """Cluster a region, each cluster within t wherever merging can achieve that.
-
-    Algorithm 3 (Soria-Comas et al. 2015, section 7) in blocks; rounds of exchanges that lower the
-    loss; exact verification of each class as released; merging of those above t with their cheapest
-    neighbours. Of several searches and starts the one that ends at the least loss.
-    """
-    scaled = scale_columns(list(plan.encodings), records.keys)
-    merger = Merger(records, plan, distributions, scaled, person_demand)
-    start = _make_clusters(records, plan, distributions, scaled)
-    tell_share(SHARES_OF_STEPS[0])
-    searches = _make_searches(merger, distributions, start)
-    first, middle, last = SHARES_OF_STEPS
-
-    def lose(end: tuple[_Search, RegionClusters]) -> tuple[int, float]:
-        return end[1].n_violating, measure_released(scaled, end[1].labels)
-
-    last_of_start = last if start.beside is None else middle
-    runs = [(search, start) for search in searches]
-    ends = list(_run_searches(runs, first, last_of_start))
-    if start.beside is not None:
-        search, least = min(ends, key=lose)
-        runs = [(search, other) for other in start.beside(least.labels)]
-        ends += _run_searches(runs, middle, last)
-    _, best = min(ends, key=lose)
-    return replace(best, search_seconds=sum(end.search_seconds for _, end in ends))
-
-
-@dataclass(frozen=True, eq=False)
-class _Search:
-    """The search from a start, and the repair of what it ends with.
-
-    ``refiner``: None where nothing is searched; ``mender``: where persons are counted.
-    """
-
-    merger: Merger
-    refiner: Refiner | None = None
-    mender: PersonMender | None = None
-
-    def run(self, start: Clustering) -> RegionClusters:
-        """The clusters that the search ends with, repaired."""
-        labels, levels, plan = start.labels, start.levels, self.merger.plan
-        rounds: tuple[Round, ...] = ()
-        began = time.process_time()
-        if self.refiner is not None:
-            share, merge = self.merger.records.share, self.merger.merge
-            labels, rounds = self.refiner.refine(
-                labels, plan.search_budget, merge, share, start.block_starts
-            )
-        mend = None if self.mender is None else self.mender.mend
-        if mend is not None:
-            labels = mend(labels)
-        n_repaired = n_violating = 0
-        if plan.method.holds_t and levels is None:
-            labels, n_repaired, n_violating = self.merger.repair(labels, mend)
-        seconds = time.process_time() - began
-        return RegionClusters(labels, levels, n_repaired, n_violating, rounds, seconds)
-
-
-def _run_searches(
-    runs: Sequence[tuple[_Search, Clustering]], begin: float, end: float
-) -> Iterator[tuple[_Search, RegionClusters]]:
-    """Run searches one after the other, from ``begin`` to ``end`` of the task."""
-    step = (end - begin) / max(len(runs), 1)
-    for number, (search, start) in enumerate(runs):
-        with part_of_task(begin + number * step, begin + (number + 1) * step):
-            found = search.run(start)
-        yield search, found
-
-
-def _make_searches(
-    merger: Merger, distributions: tuple[Distribution, ...], start: Clustering
-) -> list[_Search]:
-    """The searches in a region: by the table of records, or where persons count, by both tables.
-
-    By both no class gets two records of a person. Where persons have many that are near each other,
-    classes with several of hers may lose far less, or far more: which only shows at the end, so
-    both searches are run there, and in small tables.
-    """
-    records, plan, scaled, demand = merger.records, merger.plan, merger.scaled, merger.person_demand
-    of_records = scaled, records.codes, distributions
-    key, n_threads = (plan.seed, *records.name), records.n_threads
-    searches = []
-    if demand is not None and plan.persons is not None and plan.persons.n_several:
-        assert records.persons is not None
-        refiner = make_person_refiner(*of_records, (records.persons, demand), key, n_threads)
-        searches.append(_Search(merger, refiner, PersonMender(refiner, demand)))
-        if plan.n_records > SMALL_TABLE and _share_pairs(records.persons, start) <= MOST_PAIRS:
-            return searches
-    if not plan.search_budget.n_rounds:
-        return [*searches, _Search(merger)]
-    limits = tuple(float(t) for t in plan.max_emds)
-    refiner = make_refiner(*of_records, limits, plan.k, key, n_threads)
-    return [*searches, _Search(merger, refiner)]
-
-
-def _share_pairs(persons: Int64, start: Clustering) -> float:
-    """Share of the pairs of records in a class of a start that are of one person."""
-    order, starts = group_classes(start.labels)
-    n_persons, shares = share_rows(persons[order], starts)
-    sizes = np.diff(starts)
-    n_others = 1 / (shares * np.repeat(n_persons, sizes)) - 1  # of the record's person in its class
-    return float(n_others.sum()) / max(float((sizes * (sizes - 1)).sum()), 1.0)
-
-
-def repair_clusters(
-    labels: Int64,
-    records: RegionRecords,
-    plan: Plan,
-    distributions: tuple[Distribution, ...],
-    person_demand: PersonDemand | None,
-) -> RegionClusters:
-    """Merge whole clusters, int64 (n,), until all hold what the plan asks, wherever that can be."""
-    scaled = scale_columns(list(plan.encodings), records.keys)
-    merger = Merger(records, plan, distributions, scaled, person_demand)
-    labels, n_repaired, n_violating = merger.repair(labels)
-    return RegionClusters(labels, None, n_repaired, n_violating)
-
-
 def release_region(
     clusters: RegionClusters,
     records: RegionRecords,
     plan: Plan,
-    wanted: Wanted | None = None,
+    allotment: Allotment | None = None,
     person_demand: PersonDemand | None = None,
 ) -> RegionClasses:
     """Release the clusters of a region; those that are released alike are one class.
 
-    ``wanted``: of each quasi-identifier that is released as representatives, in their order,
-    records to be released of each value; by default as many as the region has.
+    ``allotment``: what it has to release of the values of representatives; by default as many
+    records of each as it has.
     """
     labels, levels = clusters.labels, clusters.levels
     if represented(plan):
-        released, order, starts = _represent(labels, records, plan, wanted, person_demand)
+        released, order, starts = _represent(labels, records, plan, allotment, person_demand)
     else:
         released, order, starts = release_classes(labels, records.keys, plan, levels, records.gaps)
     losses = _measure_losses(labels, released, (order, starts), records, plan, levels)
@@ -256,26 +90,24 @@ def _represent(
     labels: Int64,
     records: RegionRecords,
     plan: Plan,
-    wanted: Wanted | None,
+    allotment: Allotment | None,
     person_demand: PersonDemand | None,
 ) -> tuple[list[Keys], Int64, Int64]:
     """Classes whose attributes with categories release representatives, as by `join_alike`."""
     by_class = aggregate.group_by_label(labels, int(labels.max()) + 1)
-    released: list[Keys] = []
-    places, other_loss = represented(plan), 0.0
-    columns: list[Representatives] = []
-    for j, (encoding, keys) in enumerate(zip(plan.encodings, records.keys, strict=True)):
-        order, starts = records.gaps.keep_known(j, by_class)
-        if j in places:
-            target = None if wanted is None else wanted[len(columns)]
-            columns.append(find_cheapest_values(encoding, keys, (order, starts), target))
-            released.append(columns[-1].keys())
+    others, other_loss = aggregate_others(records, plan, by_class)
+    columns = {}
+    for place, j in enumerate(represented(plan)):
+        encoding, known = plan.encodings[j], records.gaps.keep_known(j, by_class)
+        values = find_values(encoding, records.keys[j], known)
+        if allotment is None:
+            columns[j] = choose_cheapest(encoding, values)
         else:
-            released.append(aggregate_column(encoding, keys, order, starts))
-            other_loss += lose_by_aggregate(encoding, keys, released[j], (order, starts))
-    keep_shares(columns, other_loss)
-    for j, column in zip(places, columns, strict=True):
-        released[j] = column.keys()
+            wanted = allotment.wanted[place]
+            columns[j] = choose_cheapest(encoding, values, wanted, allotment.apart)
+    more_loss = MORE_LOSS if allotment is None else allotment.more_loss
+    keep_shares(list(columns.values()), other_loss, more_loss)
+    released = [others[j] if j in others else columns[j].keys() for j in range(len(plan.encodings))]
     if person_demand is None:
         return join_alike(labels, released)
     return _join_persons(labels, released, records, plan, person_demand)
@@ -306,39 +138,6 @@ def _join_persons(
             known = records.gaps.keep_known(j, by_class)
             usual = aggregate_column(plan.encodings[j], records.keys[j], *known)
             released[j] = np.where(is_usual, usual, released[j])
-
-
-def _make_clusters(
-    records: RegionRecords,
-    plan: Plan,
-    distributions: tuple[Distribution, ...],
-    scaled: Scaled,
-) -> Clustering:
-    """Cluster the records of the region by the plan's method."""
-    return plan.method.make_classes(
-        ClusteringProblem(
-            plan.encodings,
-            plan.confidential,
-            records.keys,
-            scaled,
-            records.codes,
-            distributions,
-            plan.k,
-            plan.max_emds,
-            plan.privacy_models,
-            plan.bucket_of,
-            _cut_by_subsets(records, plan) if plan.method.cuts_by_subsets else None,
-        )
-    )
-
-
-def _cut_by_subsets(records: RegionRecords, plan: Plan) -> SubsetCut:
-    cells = (
-        np.zeros(records.keys[0].size, dtype=np.int64) if records.cells is None else records.cells
-    )
-    return SubsetCut(
-        cells, records.subset_starts, records.take, records.n_clusters, plan.block_clusters
-    )
 
 
 def _measure_losses(

@@ -6,10 +6,8 @@ many records release a value as have it, at the least loss that is found: first 
 more than a tenth, then all of them together are near enough. k and t are the classes' and stay what
 they were. Where a policy does not ask for representatives, they may lose little more than modes do.
 
-What a region has to release of a value is what its own records have of it. Of a value that is rare
-there it may be less than a class: so regions are taken in the order of the plan, and each gets
-whole classes of it, whenever the records up to there make up for one more; the last one that has
-the value gets what is left.
+What a region has to release of a value is what its own records have of it, or what regions have
+agreed on (`regional_shares`).
 """
 
 from collections.abc import Sequence
@@ -24,6 +22,9 @@ from tclose.kernels.aggregate import sort_within
 from tclose.model.array_types import Int64
 from tclose.model.attributes import REPRESENTATIVE
 from tclose.model.column_terms import Kind
+from tclose.passes.microaggregate.losses import lose_by_aggregate
+from tclose.passes.microaggregate.region_records import RegionRecords
+from tclose.passes.microaggregate.release_classes import aggregate_column
 from tclose.passes.plan.plan import Plan
 
 APART = 0.0045  # total variation of the released shares from those of the records
@@ -34,8 +35,49 @@ MOST_TRIES = 8  # of bringing the shares of an attribute nearer
 NEARLY_SPENT = 0.01  # of what representatives may lose more: with so little left nothing is tried
 
 
-# Of each quasi-identifier that is released as representatives, records of each value.
-Wanted = Sequence[Int64]
+@dataclass(frozen=True, eq=False)
+class Allotment:
+    """What a region has to release of each value, and what it may lose for that.
+
+    ``wanted``: of each quasi-identifier that is released as representatives, records of each value,
+    int64 (v,); ``apart``: total variation of what is released from that, which is near enough;
+    ``more_loss``: in times what the region loses by modes.
+    """
+
+    wanted: tuple[Int64, ...]
+    apart: float
+    more_loss: float
+
+
+@dataclass(frozen=True, eq=False)
+class ClassValues:
+    """The values of one quasi-identifier that classes have, and what each would lose by them.
+
+    Those of class i are the entries ``starts[i]`` to ``starts[i + 1]``: ``values`` int64 (e,),
+    places among the categories, and ``costs`` int64 (e,), of which ``unit`` is the most that a
+    record can lose; ``sizes`` int64 (c,): records of each class; ``counts`` int64 (v,): of each
+    value.
+    """
+
+    starts: Int64
+    values: Int64
+    costs: Int64
+    sizes: Int64
+    counts: Int64
+    unit: int
+
+    @staticmethod
+    def join(parts: Sequence["ClassValues"]) -> "ClassValues":
+        """The classes of all parts, one after the other."""
+        n_values = np.concatenate([np.diff(part.starts) for part in parts])
+        return ClassValues(
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(n_values)]),
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.costs for part in parts]),
+            np.concatenate([part.sizes for part in parts]),
+            np.sum([part.counts for part in parts], axis=0),
+            parts[0].unit,
+        )
 
 
 def represented(plan: Plan) -> tuple[int, ...]:
@@ -43,35 +85,19 @@ def represented(plan: Plan) -> tuple[int, ...]:
     return tuple(j for j, e in enumerate(plan.encodings) if e.column.aggregate == REPRESENTATIVE)
 
 
-def apportion_regions(counts: Sequence[Int64], sizes: Sequence[float]) -> list[Int64]:
-    """Records that each region has to release of each value: int64 (v,) of each.
-
-    Parameters
-    ----------
-    counts : of each region, the records of each value int64 (v,)
-    sizes : of each region, the size that its classes are planned to have
-    """
-    up_to = np.cumsum(np.array(counts, dtype=np.int64), axis=0)
-    n_classes = np.array([count.sum() for count in counts]) / np.array(sizes)
-    size = max(1.0, float(up_to[-1].sum() / n_classes.sum()))
-    whole = np.rint(np.rint(up_to / size) * size).astype(np.int64)
-    whole = np.maximum.accumulate(np.minimum(whole, up_to[-1]), axis=0)
-    whole = np.where(up_to == up_to[-1], up_to[-1], whole)
-    return list(np.diff(whole, axis=0, prepend=0))
-
-
 @dataclass(frozen=True, eq=False)
 class Representatives:
     """The values of one quasi-identifier that classes release: first the cheapest of each.
 
     ``wanted`` int64 (v,): records to be released of each value; ``unit``: the cost of a record that
-    loses all there is to lose.
+    loses all there is to lose; ``apart``: total variation that is near enough.
     """
 
     encoding: Encoding
     classes: apportion.Apportionment
     wanted: Int64
     unit: int
+    apart: float = APART
 
     @property
     def loss(self) -> float:
@@ -111,7 +137,7 @@ class Representatives:
     @property
     def _enough(self) -> int:
         """Records of values that may be released more or less than they are wanted."""
-        return int(2 * APART * self.wanted.sum())
+        return int(2 * self.apart * self.wanted.sum())
 
     def _bring_nearer(self) -> None:
         classes, wanted, enough = self.classes, self.wanted, self._enough
@@ -136,29 +162,62 @@ class Representatives:
         return useful[np.argsort(more / classes.sizes[class_of], kind="stable")]
 
 
-def find_cheapest_values(
-    encoding: Encoding, keys: Keys, by_class: tuple[Int64, Int64], wanted: Int64 | None = None
-) -> Representatives:
-    """The value of each class from which its records are least far.
+def find_values(encoding: Encoding, keys: Keys, by_class: tuple[Int64, Int64]) -> ClassValues:
+    """The values that each class has.
 
     Parameters
     ----------
     keys : of the records (n,)
     by_class : ``order`` and ``starts``; records that are in none count for nothing
-    wanted : int64 (v,), records to be released of each value; by default those that there are
     """
     order, starts = by_class
-    if wanted is None:
-        wanted = encoding.count_categories(keys[order])
     sizes = np.diff(starts)
-    first, values, counts = _count_values(encoding.find_categories(keys), order.copy(), starts)
-    class_of = np.repeat(np.arange(sizes.size), np.diff(first))
-    costs, unit = _measure_costs(encoding, first, values, counts, sizes)
-    choice = apportion.choose_cheapest(first, values, costs, encoding.priority)
-    released = np.bincount(values[choice], sizes, wanted.size).astype(np.int64)
-    left = np.zeros(1, dtype=np.int64)
-    classes = apportion.Apportionment(first, class_of, values, costs, sizes, choice, released, left)
-    return Representatives(encoding, classes, wanted, unit)
+    first, values, n_records = _count_values(encoding.find_categories(keys), order.copy(), starts)
+    costs, unit = _measure_costs(encoding, first, values, n_records, sizes)
+    return ClassValues(first, values, costs, sizes, encoding.count_categories(keys[order]), unit)
+
+
+def choose_cheapest(
+    encoding: Encoding, classes: ClassValues, wanted: Int64 | None = None, apart: float = APART
+) -> Representatives:
+    """The value of each class from which its records are least far.
+
+    ``wanted`` int64 (v,): records to be released of each value; by default those that there are.
+    """
+    choice = apportion.choose_cheapest(
+        classes.starts, classes.values, classes.costs, encoding.priority
+    )
+    n_values = classes.counts.size
+    released = np.bincount(classes.values[choice], classes.sizes, n_values).astype(np.int64)
+    made = apportion.Apportionment(
+        classes.starts,
+        np.repeat(np.arange(classes.sizes.size), np.diff(classes.starts)),
+        classes.values,
+        classes.costs,
+        classes.sizes,
+        choice,
+        released,
+        np.zeros(1, dtype=np.int64),
+    )
+    return Representatives(
+        encoding, made, classes.counts if wanted is None else wanted, classes.unit, apart
+    )
+
+
+def aggregate_others(
+    records: RegionRecords, plan: Plan, by_class: tuple[Int64, Int64]
+) -> tuple[dict[int, Keys], float]:
+    """What classes release of the other quasi-identifiers, by their places, and what they lose.
+
+    The loss is the sum over the records, as in eq. (5).
+    """
+    released, loss = {}, 0.0
+    for j in sorted(set(range(len(plan.encodings))) - set(represented(plan))):
+        encoding, keys = plan.encodings[j], records.keys[j]
+        known = records.gaps.keep_known(j, by_class)
+        released[j] = aggregate_column(encoding, keys, *known)
+        loss += lose_by_aggregate(encoding, keys, released[j], known)
+    return released, loss
 
 
 def _count_values(codes: Int64, order: Int64, starts: Int64) -> tuple[Int64, Int64, Int64]:
@@ -194,7 +253,9 @@ def _measure_costs(
     return np.asarray(apart), max(1, tree.height)
 
 
-def keep_shares(columns: Sequence[Representatives], other_loss: float) -> None:
+def keep_shares(
+    columns: Sequence[Representatives], other_loss: float, more_loss: float = MORE_LOSS
+) -> None:
     """Let the values of all columns keep their shares.
 
     Of the loss that this may cost each column gets an equal part, and what those before it left;
@@ -203,8 +264,9 @@ def keep_shares(columns: Sequence[Representatives], other_loss: float) -> None:
     Parameters
     ----------
     other_loss : sum over the records of what the other quasi-identifiers lose, as in eq. (5)
+    more_loss : what it may cost, in times what all lose before
     """
-    left = MORE_LOSS * (other_loss + sum(column.loss for column in columns))
+    left = more_loss * (other_loss + sum(column.loss for column in columns))
     nearly_spent = NEARLY_SPENT * left
     limited = [column for column in columns if not column.was_asked]
     for column in columns:

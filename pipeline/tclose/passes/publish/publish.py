@@ -16,9 +16,9 @@ from tclose.model.verification import Verdict
 from tclose.passes.compare.comparison import compare_with_input
 from tclose.passes.compare.digest_task import DIGEST_KEY, DIGEST_TASK
 from tclose.passes.compare.record_digests import Compared
+from tclose.passes.microaggregate.aggregate_task import REGION_RESULTS
 from tclose.passes.microaggregate.analyses.workload import WORKLOAD
 from tclose.passes.microaggregate.losses import compared_columns, merge_losses, name_shares
-from tclose.passes.microaggregate.region_task import REGION_RESULTS
 from tclose.passes.microaggregate.search.rounds import merge_rounds
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES
 from tclose.passes.plan.describe_plan import describe_plan

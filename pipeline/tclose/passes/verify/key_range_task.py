@@ -12,8 +12,8 @@ from tclose.data.keys import Keys
 from tclose.data.value_counts import count_values
 from tclose.model.array_types import Int64
 from tclose.passes.encode.wide_columns import load_references
+from tclose.passes.microaggregate.aggregate_task import CLASS_TYPES, REGIONS
 from tclose.passes.microaggregate.class_files import StoredClasses, join_classes, read_key_range
-from tclose.passes.microaggregate.region_task import CLASS_TYPES, REGIONS
 from tclose.passes.persons.person_values import load_person_demand
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import (

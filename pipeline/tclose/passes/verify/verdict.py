@@ -10,13 +10,13 @@ from tclose.errors import VerificationError
 from tclose.methods.method import Method
 from tclose.model.verification import PersonTraces, Verdict
 from tclose.passes.encode.wide_columns import WIDE, WIDE_ENDS, WIDE_SIZES
-from tclose.passes.microaggregate.class_files import CLASS_CODES, CLASS_PASSTHROUGH, CLASSES
-from tclose.passes.microaggregate.region_task import (
+from tclose.passes.microaggregate.aggregate_task import (
     CLASS_TYPES,
     REGION_RESULTS,
     REGIONS,
     RegionResult,
 )
+from tclose.passes.microaggregate.class_files import CLASS_CODES, CLASS_PASSTHROUGH, CLASSES
 from tclose.passes.persons.person_keys import PERSON_KEY
 from tclose.passes.persons.person_numbers import NUMBERED
 from tclose.passes.persons.person_values import (

@@ -15,7 +15,7 @@ from tclose.kernels.refinement.neighbours import CENTRE, represent_classes
 from tclose.methods.scaling import Scaled, scale_columns
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
-from tclose.passes.microaggregate.region_classes import (
+from tclose.passes.microaggregate.region_clusters import (
     RegionClusters,
     cluster_region,
     repair_clusters,

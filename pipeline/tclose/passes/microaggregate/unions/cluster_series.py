@@ -14,7 +14,7 @@ import numpy as np
 from tclose.methods.scaling import scale_columns
 from tclose.model.array_types import Int32, Int64
 from tclose.model.distribution import Distribution
-from tclose.passes.microaggregate.region_classes import (
+from tclose.passes.microaggregate.region_clusters import (
     RegionClusters,
     cluster_region,
     repair_clusters,

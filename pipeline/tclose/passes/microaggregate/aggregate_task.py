@@ -1,4 +1,4 @@
-"""Pass 2: a region is gathered from the partitions and microaggregated."""
+"""The values that the clusters of a region release, and its classes on disk."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,21 +13,16 @@ from tclose.passes.microaggregate.class_files import (
     CLASSES,
     StoredClasses,
 )
+from tclose.passes.microaggregate.cluster_task import LABELS, ClusteredRegion
 from tclose.passes.microaggregate.gather_region import (
     GatheredRegion,
     RegionInput,
     gather_region,
 )
 from tclose.passes.microaggregate.losses import Losses
-from tclose.passes.microaggregate.region_classes import (
-    RegionClasses,
-    RegionClusters,
-    cluster_region,
-    release_region,
-)
+from tclose.passes.microaggregate.region_classes import RegionClasses, release_region
+from tclose.passes.microaggregate.representatives import Allotment
 from tclose.passes.microaggregate.search.rounds import Round
-from tclose.passes.microaggregate.unions.cluster_persons import cluster_persons
-from tclose.passes.microaggregate.unions.cluster_series import SeriesUnits, cluster_series
 from tclose.passes.persons.person_values import load_person_demand
 from tclose.passes.plan.plan import PLAN, Plan, Region
 from tclose.passes.plan.plan_files import (
@@ -35,9 +30,6 @@ from tclose.passes.plan.plan_files import (
     POSITION,
     key_encodings,
 )
-from tclose.passes.series.link_persons import SERIES, SeriesLink
-from tclose.passes.series.series_units import EARLIER, UNITS
-from tclose.privacy.person_closeness import PersonDemand
 from tclose.runtime.artifacts.artifacts import Artifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
@@ -58,7 +50,6 @@ class RegionResult:
     n_classes: int
     n_clusters: int
     n_repaired: int
-    n_violating: int
     losses: Losses
     rounds: tuple[Round, ...]
     splitters: list[tuple[Any, ...]]
@@ -69,47 +60,29 @@ class RegionResult:
 
 REGIONS = Artifact("regions", list[Region])
 CLASS_TYPES = Artifact("class-types", list[np.dtype])
-REGION_RESULTS = Artifact("region-results", list[RegionResult], version=5)
+REGION_RESULTS = Artifact("region-results", list[RegionResult], version=6)
 
 
-def microaggregate_task(
-    workspace: Workspace, item: RegionInput, pending: PendingFiles
+@dataclass(frozen=True, eq=False)
+class AggregateInput:
+    """A region that is clustered, and what it has to release; by default what its records have."""
+
+    region: RegionInput
+    clustered: ClusteredRegion
+    allotment: Allotment | None = None
+
+
+def aggregate_task(
+    workspace: Workspace, item: AggregateInput, pending: PendingFiles
 ) -> RegionResult:
-    """Make the classes of a region; they leave in the order of their keys."""
+    """Make classes of the clusters of a region; they leave in the order of their keys."""
     plan = workspace.load_shared(PLAN)
-    gathered = gather_region(workspace, plan, item)
+    gathered = gather_region(workspace, plan, item.region)
+    region = item.region.region
+    clusters = item.clustered.put_labels(workspace.file(LABELS, region.name))
     demand = load_person_demand(workspace)
-    clusters = _cluster(workspace, plan, gathered, demand)
-    classes = release_region(clusters, gathered.records, plan, item.wanted, demand)
-    return _write_classes(plan, item.region, gathered, classes, pending)
-
-
-def _cluster(
-    workspace: Workspace, plan: Plan, gathered: GatheredRegion, demand: PersonDemand | None
-) -> RegionClusters:
-    series = workspace.load_shared(SERIES)
-    if not series:
-        cluster = cluster_persons if plan.keeps_persons else cluster_region
-        return cluster(gathered.records, plan, gathered.distributions, demand)
-    return cluster_series(
-        gathered.records,
-        plan,
-        gathered.distributions,
-        demand,
-        series[0].made_k,
-        _load_units(workspace, series[0]),
-    )
-
-
-def _load_units(workspace: Workspace, series: SeriesLink) -> SeriesUnits | None:
-    """Load the units that have to stay together; None in the first release."""
-    if not series.window.releases:
-        return None
-    units = np.asarray(workspace.file(UNITS, 0).read())
-    if not series.united_k:
-        return SeriesUnits(units, None, 0, series.limits)
-    placed = np.asarray(workspace.file(EARLIER, 0).read())
-    return SeriesUnits(units, placed, series.united_k, series.limits)
+    classes = release_region(clusters, gathered.records, plan, item.allotment, demand)
+    return _write_classes(plan, region, gathered, classes, pending)
 
 
 def _write_classes(
@@ -141,7 +114,6 @@ def _write_classes(
         n_classes=classes.sizes.size,
         n_clusters=clustered.n_clusters,
         n_repaired=clustered.n_repaired,
-        n_violating=clustered.n_violating,
         losses=clustered.losses,
         rounds=clustered.rounds,
         splitters=_pick_splitters(class_keys),
@@ -166,10 +138,9 @@ def _pick_splitters(columns: list[Keys]) -> list[tuple[Any, ...]]:
     return [tuple(column[i].item() for column in columns) for i in picked]
 
 
-MICROAGGREGATE_TASK = Task(
-    "microaggregate",
-    "microaggregating",
-    microaggregate_task,
+AGGREGATE_TASK = Task(
+    "aggregate",
+    "aggregating",
+    aggregate_task,
     (CLASSES, CLASS_CODES, CLASS_PASSTHROUGH),
-    version=6,
 )

@@ -1,0 +1,222 @@
+"""Clusters of one region: starts, searches, and repair of those that do not hold."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tclose.kernels.emd.person_shares import share_rows
+from tclose.methods.clustering_problem import (
+    Clustering,
+    ClusteringProblem,
+    SubsetCut,
+    group_classes,
+)
+from tclose.methods.generalisation.full_domain import FullDomain
+from tclose.methods.released_loss import measure_released
+from tclose.methods.scaling import Scaled, scale_columns
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution
+from tclose.passes.microaggregate.region_records import RegionRecords
+from tclose.passes.microaggregate.repair_region import Merger
+from tclose.passes.microaggregate.search.mend_persons import PersonMender
+from tclose.passes.microaggregate.search.refine_classes import (
+    Refiner,
+    make_person_refiner,
+    make_refiner,
+)
+from tclose.passes.microaggregate.search.rounds import Round
+from tclose.passes.plan.plan import Plan
+from tclose.passes.plan.search_budget import SMALL_TABLE
+from tclose.privacy.person_closeness import PersonDemand
+from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
+
+# Of the time for a region: clusters, a search, and those from other starts, where there are any.
+SHARES_OF_STEPS = 0.1, 0.5, 0.95
+# Share of the pairs of records in a class of a start that are of one person, up to which a table
+# that is not small is only searched for classes that have none. Below, united classes lose a tenth
+# less to a third more, and a few of them have thousands of records.
+MOST_PAIRS = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class RegionClusters:
+    """Clusters of a region, before it is decided what they release.
+
+    ``labels`` int64 (n,); ``levels``: of generalisation, where levels were chosen for the region;
+    ``n_repaired``: clusters merged as they were above t or failed a further model;
+    ``n_violating``: those that merging within the region could not repair; ``search_seconds``: of
+    the processors, from starts to clusters.
+    """
+
+    labels: Int64
+    levels: FullDomain | None = None
+    n_repaired: int = 0
+    n_violating: int = 0
+    rounds: tuple[Round, ...] = ()
+    search_seconds: float = 0.0
+
+    def without_labels(self) -> "RegionClusters":
+        """The same, with no label of a record."""
+        none, levels = self.labels[:0], self.levels
+        return replace(
+            self, labels=none, levels=None if levels is None else replace(levels, labels=none)
+        )
+
+
+def cluster_region(
+    records: RegionRecords,
+    plan: Plan,
+    distributions: tuple[Distribution, ...],
+    person_demand: PersonDemand | None,
+) -> RegionClusters:
+    """Cluster a region, each cluster within t wherever merging can achieve that.
+
+    Algorithm 3 (Soria-Comas et al. 2015, section 7) in blocks; rounds of exchanges that lower the
+    loss; exact verification of each class as released; merging of those above t with their cheapest
+    neighbours. Of several searches and starts the one that ends at the least loss.
+    """
+    scaled = scale_columns(list(plan.encodings), records.keys)
+    merger = Merger(records, plan, distributions, scaled, person_demand)
+    start = _make_clusters(records, plan, distributions, scaled)
+    tell_share(SHARES_OF_STEPS[0])
+    searches = _make_searches(merger, distributions, start)
+    first, middle, last = SHARES_OF_STEPS
+
+    def lose(end: tuple[_Search, RegionClusters]) -> tuple[int, float]:
+        return end[1].n_violating, measure_released(scaled, end[1].labels)
+
+    last_of_start = last if start.beside is None else middle
+    runs = [(search, start) for search in searches]
+    ends = list(_run_searches(runs, first, last_of_start))
+    if start.beside is not None:
+        search, least = min(ends, key=lose)
+        runs = [(search, other) for other in start.beside(least.labels)]
+        ends += _run_searches(runs, middle, last)
+    _, best = min(ends, key=lose)
+    return replace(best, search_seconds=sum(end.search_seconds for _, end in ends))
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """The search from a start, and the repair of what it ends with.
+
+    ``refiner``: None where nothing is searched; ``mender``: where persons are counted.
+    """
+
+    merger: Merger
+    refiner: Refiner | None = None
+    mender: PersonMender | None = None
+
+    def run(self, start: Clustering) -> RegionClusters:
+        """The clusters that the search ends with, repaired."""
+        labels, levels, plan = start.labels, start.levels, self.merger.plan
+        rounds: tuple[Round, ...] = ()
+        began = time.process_time()
+        if self.refiner is not None:
+            share, merge = self.merger.records.share, self.merger.merge
+            labels, rounds = self.refiner.refine(
+                labels, plan.search_budget, merge, share, start.block_starts
+            )
+        mend = None if self.mender is None else self.mender.mend
+        if mend is not None:
+            labels = mend(labels)
+        n_repaired = n_violating = 0
+        if plan.method.holds_t and levels is None:
+            labels, n_repaired, n_violating = self.merger.repair(labels, mend)
+        seconds = time.process_time() - began
+        return RegionClusters(labels, levels, n_repaired, n_violating, rounds, seconds)
+
+
+def _run_searches(
+    runs: Sequence[tuple[_Search, Clustering]], begin: float, end: float
+) -> Iterator[tuple[_Search, RegionClusters]]:
+    """Run searches one after the other, from ``begin`` to ``end`` of the task."""
+    step = (end - begin) / max(len(runs), 1)
+    for number, (search, start) in enumerate(runs):
+        with part_of_task(begin + number * step, begin + (number + 1) * step):
+            found = search.run(start)
+        yield search, found
+
+
+def _make_searches(
+    merger: Merger, distributions: tuple[Distribution, ...], start: Clustering
+) -> list[_Search]:
+    """The searches in a region: by the table of records, or where persons count, by both tables.
+
+    By both no class gets two records of a person. Where persons have many that are near each other,
+    classes with several of hers may lose far less, or far more: which only shows at the end, so
+    both searches are run there, and in small tables.
+    """
+    records, plan, scaled, demand = merger.records, merger.plan, merger.scaled, merger.person_demand
+    of_records = scaled, records.codes, distributions
+    key, n_threads = (plan.seed, *records.name), records.n_threads
+    searches = []
+    if demand is not None and plan.persons is not None and plan.persons.n_several:
+        assert records.persons is not None
+        refiner = make_person_refiner(*of_records, (records.persons, demand), key, n_threads)
+        searches.append(_Search(merger, refiner, PersonMender(refiner, demand)))
+        if plan.n_records > SMALL_TABLE and _share_pairs(records.persons, start) <= MOST_PAIRS:
+            return searches
+    if not plan.search_budget.n_rounds:
+        return [*searches, _Search(merger)]
+    limits = tuple(float(t) for t in plan.max_emds)
+    refiner = make_refiner(*of_records, limits, plan.k, key, n_threads)
+    return [*searches, _Search(merger, refiner)]
+
+
+def _share_pairs(persons: Int64, start: Clustering) -> float:
+    """Share of the pairs of records in a class of a start that are of one person."""
+    order, starts = group_classes(start.labels)
+    n_persons, shares = share_rows(persons[order], starts)
+    sizes = np.diff(starts)
+    n_others = 1 / (shares * np.repeat(n_persons, sizes)) - 1  # of the record's person in its class
+    return float(n_others.sum()) / max(float((sizes * (sizes - 1)).sum()), 1.0)
+
+
+def repair_clusters(
+    labels: Int64,
+    records: RegionRecords,
+    plan: Plan,
+    distributions: tuple[Distribution, ...],
+    person_demand: PersonDemand | None,
+) -> RegionClusters:
+    """Merge whole clusters, int64 (n,), until all hold what the plan asks, wherever that can be."""
+    scaled = scale_columns(list(plan.encodings), records.keys)
+    merger = Merger(records, plan, distributions, scaled, person_demand)
+    labels, n_repaired, n_violating = merger.repair(labels)
+    return RegionClusters(labels, None, n_repaired, n_violating)
+
+
+def _make_clusters(
+    records: RegionRecords,
+    plan: Plan,
+    distributions: tuple[Distribution, ...],
+    scaled: Scaled,
+) -> Clustering:
+    """Cluster the records of the region by the plan's method."""
+    return plan.method.make_classes(
+        ClusteringProblem(
+            plan.encodings,
+            plan.confidential,
+            records.keys,
+            scaled,
+            records.codes,
+            distributions,
+            plan.k,
+            plan.max_emds,
+            plan.privacy_models,
+            plan.bucket_of,
+            _cut_by_subsets(records, plan) if plan.method.cuts_by_subsets else None,
+        )
+    )
+
+
+def _cut_by_subsets(records: RegionRecords, plan: Plan) -> SubsetCut:
+    cells = (
+        np.zeros(records.keys[0].size, dtype=np.int64) if records.cells is None else records.cells
+    )
+    return SubsetCut(
+        cells, records.subset_starts, records.take, records.n_clusters, plan.block_clusters
+    )
