@@ -28,7 +28,7 @@ from benchmarks.microdata.sources import Source
 from benchmarks.performance.run import say
 from benchmarks.results import describe_command, describe_machine, render_table, update_page
 from tclose.passes.microaggregate import region_classes
-from tclose.passes.microaggregate.representatives import Representatives, keep_shares
+from tclose.passes.microaggregate.shares.representatives import Representatives, keep_shares
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
 from tclose.runtime.monitoring.progress import Progress

@@ -15,7 +15,7 @@ import numpy as np
 
 from tclose.kernels.apportion import Apportionment
 from tclose.model.array_types import Float64, Int64
-from tclose.passes.microaggregate.representatives import Representatives
+from tclose.passes.microaggregate.shares.representatives import Representatives
 
 APART = 0.005
 N_STEPS = 2_000

@@ -74,6 +74,7 @@ def test_what_is_written_is_read() -> None:
         "choose/left-out",  # left out of the partitions there
         "choose/held",  # made a partition of there
         "near/sample",  # made a tree of there
+        "microaggregate/labels",  # made classes of there
         "trace/signatures",
         "trace/class-signatures",
         "verify/whole-classes",

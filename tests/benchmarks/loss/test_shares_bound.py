@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.loss import shares_bound
 from tclose.kernels.apportion import Apportionment
-from tclose.passes.microaggregate.representatives import Representatives
+from tclose.passes.microaggregate.shares.representatives import Representatives
 
 N_CLASSES, N_VALUES = 7, 3
 

@@ -24,7 +24,7 @@ from support.naive import naive_joint, naive_taxonomy
 from support.naive import naive_kernels as naive
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import InfeasibleError, VerificationError
-from tclose.passes.microaggregate.repair_region import Merger
+from tclose.passes.microaggregate.repair.repair_region import Merger
 from tclose.policy.policy import load_policy
 
 pytestmark = pytest.mark.usefixtures("small_regions")

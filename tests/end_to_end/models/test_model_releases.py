@@ -14,7 +14,7 @@ from support.cases.model_cases import INSURED, MODELS, groups_of, models_of, run
 from support.cases.people import folder_of
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import InfeasibleError, PolicyError, VerificationError
-from tclose.passes.microaggregate.repair_region import Merger
+from tclose.passes.microaggregate.repair.repair_region import Merger
 from tclose.passes.release import run_release
 from tclose.policy.policy import load_policy, parse_policy
 from tclose.runtime.monitoring.progress import Progress

@@ -23,7 +23,7 @@ from tclose.assess.auditing.audit import audit_release
 from tclose.assess.originals import add_originals
 from tclose.errors import VerificationError
 from tclose.passes.microaggregate import region_clusters
-from tclose.passes.microaggregate.repair_region import Merger
+from tclose.passes.microaggregate.repair.repair_region import Merger
 from tclose.passes.persons import person_keys
 from tclose.passes.release import open_release, run_release
 from tclose.passes.verify import person_checks, person_traces

@@ -25,8 +25,8 @@ ROWS = 12_000
 PASSES = [
     "start", "inspect", "summarise", "plan", "encode", "microaggregate", "verify", "publish"
 ]  # fmt: skip
-TASKS = ["inspect", "summarise", "distribute", "encode", "microaggregate", "verify", "compare"]
-TASKS += ["publish"]
+TASKS = ["inspect", "summarise", "distribute", "encode", "microaggregate", "aggregate"]
+TASKS += ["verify", "compare", "publish"]
 
 
 @pytest.fixture(scope="module")

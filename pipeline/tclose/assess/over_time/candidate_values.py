@@ -19,7 +19,7 @@ from tclose.model.array_types import Int64
 
 
 @dataclass(frozen=True, eq=False)
-class ClassValues:
+class Candidates:
     """Number of times that each value occurs in each class of a release.
 
     ``group``, ``value``, ``count`` int64 (e,): ascending by group and value, each pair once.
@@ -36,10 +36,10 @@ class ClassValues:
         return weights.astype(np.int64)
 
 
-def count_class_values(classes: Int64, values: Int64, n_values: int) -> ClassValues:
+def count_class_values(classes: Int64, values: Int64, n_values: int) -> Candidates:
     """Count the values (n,) of rows in classes (n,)."""
     keys, counts = np.unique(classes * n_values + values, return_counts=True)
-    return ClassValues(keys // n_values, keys % n_values, counts)
+    return Candidates(keys // n_values, keys % n_values, counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,21 +50,21 @@ class CellValues:
     release yet, of whom no value is known.
     """
 
-    entries: ClassValues
+    entries: Candidates
     is_open: NDArray[np.bool_]
 
 
 def no_values() -> CellValues:
     """Return the knowledge before any release: none, of one cell."""
     empty = np.empty(0, dtype=np.int64)
-    return CellValues(ClassValues(empty, empty, empty), np.array([True]))
+    return CellValues(Candidates(empty, empty, empty), np.array([True]))
 
 
 def follow_values(
     known: CellValues,
     before: PersonCells,
     cells: PersonCells,
-    published: ClassValues,
+    published: Candidates,
     n_values: int,
 ) -> CellValues:
     """The values of cells after a release, from those of the cells before it.
@@ -94,7 +94,7 @@ def follow_values(
     return CellValues(entries, is_open & ~is_there)
 
 
-def _of_groups(values: ClassValues, groups: Int64, is_wanted: NDArray[np.bool_]) -> ClassValues:
+def _of_groups(values: Candidates, groups: Int64, is_wanted: NDArray[np.bool_]) -> Candidates:
     """The entries of a group for each cell that is wanted: as those of the cells."""
     cells = np.flatnonzero(is_wanted)
     of_cells = groups[cells]
@@ -102,21 +102,21 @@ def _of_groups(values: ClassValues, groups: Int64, is_wanted: NDArray[np.bool_])
     lengths = np.searchsorted(values.group, of_cells, side="right") - starts
     before = np.cumsum(lengths) - lengths
     places = np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
-    return ClassValues(np.repeat(cells, lengths), values.value[places], values.count[places])
+    return Candidates(np.repeat(cells, lengths), values.value[places], values.count[places])
 
 
 def _keep_published(
-    entries: ClassValues, cells: PersonCells, published: ClassValues, n_values: int
-) -> ClassValues:
+    entries: Candidates, cells: PersonCells, published: Candidates, n_values: int
+) -> Candidates:
     """Keep what the class of each cell has too, as often as both have it; all if it is absent."""
     classes = cells.last[entries.group]
     counts = _look_up(published, classes, entries.value, n_values)
     counts = np.where(classes == ABSENT, entries.count, np.minimum(entries.count, counts))
     is_kept = counts > 0
-    return ClassValues(entries.group[is_kept], entries.value[is_kept], counts[is_kept])
+    return Candidates(entries.group[is_kept], entries.value[is_kept], counts[is_kept])
 
 
-def _look_up(values: ClassValues, groups: Int64, codes: Int64, n_values: int) -> Int64:
+def _look_up(values: Candidates, groups: Int64, codes: Int64, n_values: int) -> Int64:
     """Return how often groups (n,) have values (n,): 0 where they have not."""
     if not values.group.size:
         return np.zeros(groups.size, dtype=np.int64)
@@ -126,31 +126,29 @@ def _look_up(values: ClassValues, groups: Int64, codes: Int64, n_values: int) ->
     return counts
 
 
-def _merge(first: ClassValues, second: ClassValues) -> ClassValues:
+def _merge(first: Candidates, second: Candidates) -> Candidates:
     """The entries of two sets of cells that have none in common."""
     group = np.concatenate((first.group, second.group))
     order = np.argsort(group, kind="stable")  # values ascend in each already
     value = np.concatenate((first.value, second.value))
     count = np.concatenate((first.count, second.count))
-    return ClassValues(group[order], value[order], count[order])
+    return Candidates(group[order], value[order], count[order])
 
 
-def _cap(entries: ClassValues, sizes: Int64) -> ClassValues:
+def _cap(entries: Candidates, sizes: Int64) -> Candidates:
     """No value occurs in a cell more often than the cell has persons."""
-    return ClassValues(
-        entries.group, entries.value, np.minimum(entries.count, sizes[entries.group])
-    )
+    return Candidates(entries.group, entries.value, np.minimum(entries.count, sizes[entries.group]))
 
 
 def _subtract(
-    entries: ClassValues,
+    entries: Candidates,
     group_of: Int64,
-    totals: ClassValues,
+    totals: Candidates,
     group_sizes: Int64,
     sizes: Int64,
     certain: NDArray[np.bool_],
     n_values: int,
-) -> ClassValues:
+) -> Candidates:
     """Narrow cells down to what the others of their group cannot have.
 
     A value that occurs a times in a group, and at most b times in its other cells, occurs a - b
@@ -167,7 +165,7 @@ def _subtract(
     is_exact = _find_exact(totals, group_sizes, group_of, certain)
     groups = group_of[entries.group]
     usable = (groups >= 0) & is_exact[np.maximum(groups, 0)]
-    inside = ClassValues(groups[usable], entries.value[usable], entries.count[usable])
+    inside = Candidates(groups[usable], entries.value[usable], entries.count[usable])
     keys = inside.group * n_values + inside.value
     distinct, place = np.unique(keys, return_inverse=True)
     most = np.bincount(place, weights=inside.count, minlength=distinct.size).astype(np.int64)
@@ -178,11 +176,11 @@ def _subtract(
     is_settled = (needed == sizes)[entries.group] & usable
     count = np.where(is_settled, least, entries.count)
     is_kept = count > 0
-    return ClassValues(entries.group[is_kept], entries.value[is_kept], count[is_kept])
+    return Candidates(entries.group[is_kept], entries.value[is_kept], count[is_kept])
 
 
 def _find_exact(
-    totals: ClassValues, group_sizes: Int64, group_of: Int64, certain: NDArray[np.bool_]
+    totals: Candidates, group_sizes: Int64, group_of: Int64, certain: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Return whether the values of each group are known to be those of its persons, one each."""
     n_groups = max(group_sizes.size, *(int(g.max(initial=0)) + 1 for g in (totals.group, group_of)))

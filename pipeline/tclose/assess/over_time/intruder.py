@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from tclose.assess.over_time.attack_result import Knowledge, PersonExposure, ReadValue
 from tclose.assess.over_time.candidate_values import (
+    Candidates,
     CellValues,
-    ClassValues,
     count_class_values,
     follow_values,
     no_values,
@@ -38,7 +38,7 @@ class Intruder:
 
     k: int
     values: LastingValues
-    published: tuple[ClassValues, ...]
+    published: tuple[Candidates, ...]
     true_values: Int64
 
     def attack(
@@ -79,7 +79,7 @@ class Intruder:
         )
 
     def _follow(
-        self, cells: PersonCells, known: CellValues, membership: Membership, published: ClassValues
+        self, cells: PersonCells, known: CellValues, membership: Membership, published: Candidates
     ) -> tuple[PersonCells, CellValues]:
         """The cells after a release; where values last, those without any are impossible."""
         after = refine_cells(cells, membership)
@@ -106,7 +106,7 @@ class Intruder:
         return ReadValue(name, int(is_read.sum()), int(np.sum(is_read & is_right)))
 
 
-def count_published(values: LastingValues, classes: Sequence[Int64]) -> tuple[ClassValues, ...]:
+def count_published(values: LastingValues, classes: Sequence[Int64]) -> tuple[Candidates, ...]:
     """The values of each release's classes; ``classes``: of each of its rows, int64 (n,)."""
     return tuple(
         count_class_values(of, rows, values.n_values)

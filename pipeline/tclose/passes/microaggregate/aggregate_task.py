@@ -21,8 +21,8 @@ from tclose.passes.microaggregate.gather_region import (
 )
 from tclose.passes.microaggregate.losses import Losses
 from tclose.passes.microaggregate.region_classes import RegionClasses, release_region
-from tclose.passes.microaggregate.representatives import Allotment
 from tclose.passes.microaggregate.search.rounds import Round
+from tclose.passes.microaggregate.shares.representatives import Allotment
 from tclose.passes.persons.person_values import load_person_demand
 from tclose.passes.plan.plan import PLAN, Plan, Region
 from tclose.passes.plan.plan_files import (

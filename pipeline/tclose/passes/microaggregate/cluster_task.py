@@ -10,7 +10,7 @@ from tclose.passes.microaggregate.gather_region import (
     gather_region,
 )
 from tclose.passes.microaggregate.region_clusters import RegionClusters, cluster_region
-from tclose.passes.microaggregate.regional_shares import SampledClasses, sample_classes
+from tclose.passes.microaggregate.shares.regional_shares import SampledClasses, sample_classes
 from tclose.passes.microaggregate.unions.cluster_persons import cluster_persons
 from tclose.passes.microaggregate.unions.cluster_series import SeriesUnits, cluster_series
 from tclose.passes.persons.person_values import load_person_demand

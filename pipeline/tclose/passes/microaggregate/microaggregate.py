@@ -16,8 +16,8 @@ from tclose.passes.microaggregate.aggregate_task import (
 from tclose.passes.microaggregate.analyses.workload import WORKLOAD, plan_workload
 from tclose.passes.microaggregate.cluster_task import MICROAGGREGATE_TASK, ClusteredRegion
 from tclose.passes.microaggregate.gather_region import ROW_RANGES, RegionInput, write_row_ranges
-from tclose.passes.microaggregate.regional_shares import allot_shares, count_steps
 from tclose.passes.microaggregate.search.rounds import merge_rounds
+from tclose.passes.microaggregate.shares.regional_shares import allot_shares, count_steps
 from tclose.passes.persons.person_values import MERGED_PERSON_VALUES, PERSON_SHARES
 from tclose.passes.plan.notices.compile_notice import report_compiling
 from tclose.passes.plan.notices.estimate import count_threads

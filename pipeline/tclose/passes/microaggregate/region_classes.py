@@ -22,16 +22,16 @@ from tclose.passes.microaggregate.release_classes import (
     join_alike,
     release_classes,
 )
-from tclose.passes.microaggregate.representatives import (
+from tclose.passes.microaggregate.search.rounds import Round
+from tclose.passes.microaggregate.shares.representatives import (
     MORE_LOSS,
     Allotment,
     aggregate_others,
-    choose_cheapest,
-    find_values,
+    find_choices,
     keep_shares,
+    release_cheapest,
     represented,
 )
-from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.person_closeness import PersonDemand
 
@@ -99,12 +99,12 @@ def _represent(
     columns = {}
     for place, j in enumerate(represented(plan)):
         encoding, known = plan.encodings[j], records.gaps.keep_known(j, by_class)
-        values = find_values(encoding, records.keys[j], known)
+        choices = find_choices(encoding, records.keys[j], known)
         if allotment is None:
-            columns[j] = choose_cheapest(encoding, values)
+            columns[j] = release_cheapest(encoding, choices)
         else:
             wanted = allotment.wanted[place]
-            columns[j] = choose_cheapest(encoding, values, wanted, allotment.apart)
+            columns[j] = release_cheapest(encoding, choices, wanted, allotment.apart)
     more_loss = MORE_LOSS if allotment is None else allotment.more_loss
     keep_shares(list(columns.values()), other_loss, more_loss)
     released = [others[j] if j in others else columns[j].keys() for j in range(len(plan.encodings))]

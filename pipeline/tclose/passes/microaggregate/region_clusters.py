@@ -19,7 +19,7 @@ from tclose.methods.scaling import Scaled, scale_columns
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.region_records import RegionRecords
-from tclose.passes.microaggregate.repair_region import Merger
+from tclose.passes.microaggregate.repair.repair_region import Merger
 from tclose.passes.microaggregate.search.mend_persons import PersonMender
 from tclose.passes.microaggregate.search.refine_classes import (
     Refiner,

@@ -11,7 +11,7 @@ from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, REPRESENTATIVE, Column
 from tclose.model.column_terms import Distance, Kind, Role
 from tclose.model.grouping import GroupRule
 from tclose.model.preparation import Preparation
-from tclose.passes.microaggregate.representatives import MORE_LOSS
+from tclose.passes.microaggregate.shares.representatives import MORE_LOSS
 from tclose.passes.plan.describe_plan import describe_scale
 from tclose.passes.plan.plan import Plan
 from tclose.releases.manifest.sections import PreparedColumn, ReleasedColumn

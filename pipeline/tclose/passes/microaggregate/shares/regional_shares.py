@@ -20,15 +20,15 @@ from tclose.data.keys import Encoding
 from tclose.kernels import aggregate
 from tclose.model.array_types import Float64, Int64
 from tclose.passes.microaggregate.region_records import RegionRecords
-from tclose.passes.microaggregate.representatives import (
+from tclose.passes.microaggregate.shares.representatives import (
     MORE_LOSS,
     Allotment,
-    ClassValues,
     Representatives,
+    ValueChoices,
     aggregate_others,
-    choose_cheapest,
-    find_values,
+    find_choices,
     keep_shares,
+    release_cheapest,
     represented,
 )
 from tclose.passes.plan.plan import Plan, Region
@@ -50,7 +50,7 @@ class SampledClasses:
     """
 
     counts: tuple[Int64, ...]
-    columns: tuple[ClassValues, ...]
+    columns: tuple[ValueChoices, ...]
     other_loss: float
     times: float
 
@@ -78,7 +78,7 @@ def sample_classes(
         encoding, keys = plan.encodings[j], records.keys[j]
         known = records.gaps.find_known(j, everything)
         counts.append(encoding.count_categories(keys[known]))
-        columns.append(find_values(encoding, keys, records.gaps.keep_known(j, by_class)))
+        columns.append(find_choices(encoding, keys, records.gaps.keep_known(j, by_class)))
     _, other_loss = aggregate_others(records, plan, by_class)
     return SampledClasses(tuple(counts), tuple(columns), other_loss, labels.size / rows.size)
 
@@ -135,10 +135,10 @@ class _Column:
     region_of: Int64
 
     @staticmethod
-    def join(encoding: Encoding, parts: Sequence[ClassValues]) -> "_Column":
+    def join(encoding: Encoding, parts: Sequence[ValueChoices]) -> "_Column":
         region_of = np.repeat(np.arange(len(parts)), [part.sizes.size for part in parts])
         counts = np.array([part.counts for part in parts])
-        return _Column(choose_cheapest(encoding, ClassValues.join(parts)), counts, region_of)
+        return _Column(release_cheapest(encoding, ValueChoices.join(parts)), counts, region_of)
 
     def sum_costs(self) -> Float64:
         """What the classes of each region lose: float64 (regions,)."""

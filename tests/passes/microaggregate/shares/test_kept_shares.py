@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tclose.passes.microaggregate.representatives import MORE_LOSS, keep_shares
+from tclose.passes.microaggregate.shares.representatives import MORE_LOSS, keep_shares
 
 
 class Column:

@@ -18,14 +18,14 @@ from tclose.model.column_terms import Kind
 from tclose.passes.microaggregate import cluster_task, microaggregate
 from tclose.passes.microaggregate.gather_region import gather_region
 from tclose.passes.microaggregate.region_records import RegionRecords
-from tclose.passes.microaggregate.regional_shares import (
+from tclose.passes.microaggregate.shares.regional_shares import (
     CHANCE,
     SampledClasses,
     allot_shares,
     count_steps,
     sample_classes,
 )
-from tclose.passes.microaggregate.representatives import MORE_LOSS
+from tclose.passes.microaggregate.shares.representatives import MORE_LOSS
 from tclose.passes.plan import coarse_tree
 from tclose.passes.plan.plan import Plan, Region
 from tclose.passes.release import run_release

@@ -50,7 +50,7 @@ class Allotment:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassValues:
+class ValueChoices:
     """The values of one quasi-identifier that classes have, and what each would lose by them.
 
     Those of class i are the entries ``starts[i]`` to ``starts[i + 1]``: ``values`` int64 (e,),
@@ -67,10 +67,10 @@ class ClassValues:
     unit: int
 
     @staticmethod
-    def join(parts: Sequence["ClassValues"]) -> "ClassValues":
+    def join(parts: Sequence["ValueChoices"]) -> "ValueChoices":
         """The classes of all parts, one after the other."""
         n_values = np.concatenate([np.diff(part.starts) for part in parts])
-        return ClassValues(
+        return ValueChoices(
             np.concatenate([np.zeros(1, np.int64), np.cumsum(n_values)]),
             np.concatenate([part.values for part in parts]),
             np.concatenate([part.costs for part in parts]),
@@ -162,7 +162,7 @@ class Representatives:
         return useful[np.argsort(more / classes.sizes[class_of], kind="stable")]
 
 
-def find_values(encoding: Encoding, keys: Keys, by_class: tuple[Int64, Int64]) -> ClassValues:
+def find_choices(encoding: Encoding, keys: Keys, by_class: tuple[Int64, Int64]) -> ValueChoices:
     """The values that each class has.
 
     Parameters
@@ -174,11 +174,11 @@ def find_values(encoding: Encoding, keys: Keys, by_class: tuple[Int64, Int64]) -
     sizes = np.diff(starts)
     first, values, n_records = _count_values(encoding.find_categories(keys), order.copy(), starts)
     costs, unit = _measure_costs(encoding, first, values, n_records, sizes)
-    return ClassValues(first, values, costs, sizes, encoding.count_categories(keys[order]), unit)
+    return ValueChoices(first, values, costs, sizes, encoding.count_categories(keys[order]), unit)
 
 
-def choose_cheapest(
-    encoding: Encoding, classes: ClassValues, wanted: Int64 | None = None, apart: float = APART
+def release_cheapest(
+    encoding: Encoding, classes: ValueChoices, wanted: Int64 | None = None, apart: float = APART
 ) -> Representatives:
     """The value of each class from which its records are least far.
 

@@ -1,0 +1,1 @@
+"""What classes release of categories, so that all values keep their shares."""
