@@ -1,6 +1,6 @@
 """What representatives keep of the shares of categories, and lose more than modes.
 
-``python -m benchmarks.loss.shares [--tables NAME ...] [--refine HOW ...] [--seed N]
+``python -m benchmarks.loss.shares [--tables NAME ...] [--refine HOW ...] [--rows N] [--seed N]
 [--out RESULTS.md]``
 
 Each table is released by the modes of its classes, by representatives as they are by default, and
@@ -28,9 +28,15 @@ from benchmarks.microdata.sources import Source
 from benchmarks.performance.run import say
 from benchmarks.results import describe_command, describe_machine, render_table, update_page
 from tclose.passes.microaggregate import region_classes
-from tclose.passes.microaggregate.shares.representatives import Representatives, keep_shares
+from tclose.passes.microaggregate.shares.representatives import (
+    Representatives,
+    ValueChoices,
+    keep_shares,
+    release_cheapest,
+)
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
+from tclose.runtime.engines import engine
 from tclose.runtime.monitoring.progress import Progress
 
 AGGREGATES = {"mode": "mode", "default": None, "representative": "representative"}
@@ -43,34 +49,59 @@ COLUMNS = (
 )
 
 
-def find_source(name: str, seed: int) -> Source:
+def find_source(name: str, n_records: int, seed: int) -> Source:
     """A table by its name; of generated ones so many records."""
     if name == GENERATED:
-        return discharges(N_RECORDS, seed)
-    return family(name, N_RECORDS, seed) if name in FAMILIES else REAL[name]
+        return discharges(n_records, seed)
+    return family(name, n_records, seed) if name in FAMILIES else REAL[name]
+
+
+class Bound:
+    """What the classes of all regions lose by modes, and at least, in records."""
+
+    def __init__(self) -> None:
+        self.other_loss, self.regions = 0.0, list[list[Representatives]]()
+
+    def add(self, columns: Sequence[Representatives], other_loss: float) -> None:
+        """Add a region, before its values are chosen."""
+        self.other_loss += other_loss
+        self.regions.append(list(columns))
+
+    def __str__(self) -> str:
+        """In times the modes' loss."""
+        columns = [_join(of_column) for of_column in zip(*self.regions, strict=True)]
+        by_modes = self.other_loss + sum(column.loss for column in columns)
+        at_least = self.other_loss + sum(bound_loss(column) for column in columns)
+        return f"{at_least / by_modes:.3f}"
+
+
+def _join(regions: Sequence[Representatives]) -> Representatives:
+    """The classes of all regions as those of one, which has to release what all of them have to."""
+    parts = [
+        ValueChoices(
+            starts=region.classes.starts,
+            values=region.classes.values,
+            costs=region.classes.costs,
+            sizes=region.classes.sizes,
+            counts=region.wanted,
+            unit=region.unit,
+        )
+        for region in regions
+    ]
+    return release_cheapest(regions[0].encoding, ValueChoices.join(parts))
 
 
 @contextlib.contextmanager
-def watch_bounds() -> Iterator[tuple[list[float], list[float]]]:
-    """What the classes of a release lose by modes, and at least, in records: of each region.
+def watch_bound() -> Iterator[Bound]:
+    """The bound of a release whose regions are made in this process."""
+    bound = Bound()
 
-    Seen where regions are made in this process.
-    """
-    by_modes: list[float] = []
-    at_least: list[float] = []
+    def watch(columns: Sequence[Representatives], other_loss: float, more_loss: float) -> None:
+        bound.add(columns, other_loss)
+        keep_shares(columns, other_loss, more_loss)
 
-    def bound_first(columns: Sequence[Representatives], other_loss: float) -> None:
-        by_modes.append(other_loss + sum(column.loss for column in columns))
-        at_least.append(other_loss + sum(bound_loss(column) for column in columns))
-        keep_shares(columns, other_loss)
-
-    with mock.patch.object(region_classes, "keep_shares", bound_first):
-        yield by_modes, at_least
-
-
-def describe_bound(by_modes: list[float], at_least: list[float]) -> str:
-    """The bound in times the modes' loss; of several regions, whose shares may cancel, none."""
-    return f"{at_least[0] / by_modes[0]:.3f}" if len(by_modes) == 1 else "-"
+    with mock.patch.object(region_classes, "keep_shares", watch):
+        yield bound
 
 
 def measure(source: Source, refine: str, folder: Path) -> Iterator[list[str]]:
@@ -80,10 +111,10 @@ def measure(source: Source, refine: str, folder: Path) -> Iterator[list[str]]:
     for name, aggregate in AGGREGATES.items():
         document = write_policy(source, path, folder / f"releases-{name}", ASKED)
         document["method"] = {"refine": refine}
-        document["engine"] = {"workers": "auto"}  # none, of tables that are this small
+        document["engine"] = {"workers": "auto"}  # none, see `main`
         for nominal in source.nominal:
             document["attributes"][nominal]["aggregate"] = aggregate
-        with watch_bounds() as bounds:
+        with watch_bound() as bound:
             outcome = run_release(parse_policy(document), Progress("none"))
         inside = json.loads((outcome.release / "internal" / "manifest.json").read_text())
         loss = inside["exact_information_loss"]["total"]
@@ -91,7 +122,7 @@ def measure(source: Source, refine: str, folder: Path) -> Iterator[list[str]]:
         shares = inside["utility"]["shares"].values()
         yield [
             *(source.describes, refine, name, f"{loss:.4g}", f"{loss / by_modes:.3f}"),
-            describe_bound(*bounds) if name == "representative" else "-",
+            str(bound) if name == "representative" else "-",
             f"{max(of['total_variation'] for of in shares):.4f}",
             *(f"{sum(of[key] for of in shares)}" for key in ("categories", "lost")),
             *(f"{sum(of[key] for of in shares)}" for key in ("shrunk", "grown")),
@@ -104,20 +135,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", nargs="+", choices=(*REAL, *FAMILIES, GENERATED))
     parser.add_argument("--refine", nargs="+", default=["fast", "off"])
+    parser.add_argument("--rows", type=int, default=N_RECORDS, help="of generated tables")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="write the table into this page, too")
     given = parser.parse_args()
+    engine.IN_PROCESS_BYTES = 2**62  # regions are watched in this process
     rows: list[list[str]] = []
     for name in given.tables or TABLES:
         for refine in given.refine:
             say(f"measuring: {name}, refine: {refine}")
             with tempfile.TemporaryDirectory() as folder:
-                rows += measure(find_source(name, given.seed), refine, Path(folder))
-    title = f"Shares of categories, seed {given.seed}"
+                rows += measure(find_source(name, given.rows, given.seed), refine, Path(folder))
+    size = "" if given.rows == N_RECORDS else f" {given.rows:,} records,"
+    title = f"Shares of categories,{size} seed {given.seed}"
     command = describe_command("benchmarks.loss.shares", sys.argv[1:])
     k, t = ASKED
     how = (
-        f"`{command}` on {describe_machine()}: k {k}, t {t:g}, {N_RECORDS:,} generated records. "
+        f"`{command}` on {describe_machine()}: k {k}, t {t:g}, {given.rows:,} generated records. "
         "`bound`: in times the modes' loss, what no values of these classes lose less than whose "
         f"shares are within a total variation of {APART:g} (`benchmarks/loss/shares_bound.py`)."
     )
