@@ -20,7 +20,7 @@ class TextCounts:
 
     ``n_times``: times without a zone, dates among them; ``n_fine``: the same to the nanosecond;
     ``n_dated``: whatever has the form of a date, be there such a day or not; ``n_long``: integers
-    of more than 18 digits.
+    of more than 18 digits; ``n_wide``: of 16 to 18.
     """
 
     n_values: int = 0
@@ -33,6 +33,7 @@ class TextCounts:
     n_zoned: int = 0
     n_dated: int = 0
     n_long: int = 0
+    n_wide: int = 0
 
     def merge(self, other: "TextCounts") -> "TextCounts":
         """The counts of both sets of values."""
@@ -48,6 +49,7 @@ _DAY = (
 _CLOCK = r"[ T]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,%d})?)?"
 _INTEGER = r"^-?(0|[1-9]\d{0,17})$"
 _FLOAT = r"^-?((0|[1-9]\d{0,17})(\.\d*)?|\.\d+)([eE][+-]?\d+)?$|^-?(?i:nan|inf|infinity)$"
+_WIDE, WIDE_DIGITS = r"^-?[1-9]\d{15,17}$", 16  # which decimals beside them leave no room for
 _OTHERS = {
     "n_long": r"^-?[1-9]\d{18,}$",
     "n_booleans": r"^(true|True|TRUE|false|False|FALSE)$",
@@ -73,7 +75,9 @@ def count_texts(column: pa.ChunkedArray) -> TextCounts:
     n_integers = count(_INTEGER)
     n_floats = n_integers if n_integers == n_values else count(_FLOAT)
     if n_floats == n_values:
-        return TextCounts(n_values, n_integers, n_floats)
+        longest = pc.max(pc.utf8_length(texts)).as_py() or 0
+        n_wide = count(_WIDE) if longest >= WIDE_DIGITS else 0
+        return TextCounts(n_values, n_integers, n_floats, n_wide=n_wide)
     other_counts = {field: count(pattern) for field, pattern in _OTHERS.items()}
     if other_counts["n_dated"]:
         other_counts |= {field: count(pattern) for field, pattern in _DATES.items()}
@@ -109,12 +113,22 @@ def infer_type(counts: TextCounts, attribute: Attribute) -> pa.DataType:
     fitting = [option for option in _READ_AS if declared in (None, option[1])]
     for field, _, dtype in fitting:
         if getattr(counts, field) == counts.n_values:
+            if counts.n_wide and pa.types.is_floating(dtype):
+                raise DataError(f"column {attribute.name!r}: {_explain_wide(counts)}")
             return dtype
     most, kind = max((getattr(counts, field), kind) for field, kind, _ in fitting)
     problem = _find_fault(counts, attribute, counts.n_values - most, _IN_WORDS[kind])
     if problem:
         raise DataError(f"column {attribute.name!r}: {problem}")
     return pa.string()
+
+
+def _explain_wide(counts: TextCounts) -> str:
+    return (
+        f"{counts.n_wide:,} of {counts.n_values:,} values are integers of {WIDE_DIGITS} digits or "
+        "more, beside decimals: as numbers with decimals some of them would be the same; declare "
+        "the column nominal, or write all of it as integers"
+    )
 
 
 def has_texts(counts: TextCounts, attribute: Attribute) -> bool:

@@ -54,11 +54,19 @@ def hash_persons(table: pa.Table, column: Column, key: bytes) -> tuple[UInt64, I
     hashes : uint64 (persons, 2)
     places : int64 (n,)
     """
-    values = table[column.name].combine_chunks().cast(plain_type(column.type))
-    listed = values.dictionary_encode()
+    listed = _list_persons(table, column)
     hashes = hash_values(listed.dictionary, column.name, key, as_values=False)
     places: Int64 = listed.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return hashes, places
+
+
+def _list_persons(table: pa.Table, column: Column) -> pa.DictionaryArray:
+    """The persons of records, each once; integers of any width are the same persons."""
+    dtype = plain_type(column.type)
+    values = table[column.name].combine_chunks().cast(dtype)
+    return (
+        values.cast(pa.int64()) if pa.types.is_signed_integer(dtype) else values
+    ).dictionary_encode()
 
 
 def hash_partition(
@@ -78,8 +86,7 @@ def hash_partition(
 
 def hide_persons(table: pa.Table, column: Column, key: bytes) -> pa.Table:
     """The table with hashes in hexadecimal digits in the place of persons; nulls stay."""
-    values = table[column.name].combine_chunks().cast(plain_type(column.type))
-    listed = values.dictionary_encode()
+    listed = _list_persons(table, column)
     hashes = hash_values(listed.dictionary, column.name, key, as_values=False)
     names = pa.array([row.tobytes().hex() for row in hashes], pa.string())
     index = table.schema.get_field_index(column.name)

@@ -110,7 +110,7 @@ def cut_units(units: Integers, least_new: int) -> UnitRegions:
     n_new = units.size - n_known
     n_regions = count_regions(n_known)
     begins = np.array([n_known * i // n_regions for i in range(n_regions)])
-    first_units = np.unique(np.searchsorted(through, begins, side="right"))
+    first_units = np.unique(np.searchsorted(through, begins, side="right"))[:n_known]
     n_regions_new = count_regions(n_new) if n_new >= least_new or not n_known else 0
     return UnitRegions(tuple(first_units.tolist()), n_regions_new, n_new)
 

@@ -129,7 +129,9 @@ def find_window(
 
 
 def find_held(repository: ReleaseRepository) -> dict[str, str]:
-    """The releases of a name that the next ones of their series are held to: the series of each.
+    """The releases of a name that others of their series are held to: the series of each.
+
+    The next one is held to them but one, which the newest was held to: it is audited by all.
 
     Raises
     ------
@@ -148,6 +150,6 @@ def find_held(repository: ReleaseRepository) -> dict[str, str]:
         releases = list_series(repository.output, series)
         newest = releases[-1].entry
         for one in releases:
-            if one.place in own and one.entry.number > newest.number - newest.window + 1:
+            if one.place in own and one.entry.number > newest.number - newest.window:
                 held[one.place.name] = series
     return held
