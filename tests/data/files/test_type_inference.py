@@ -41,6 +41,7 @@ class TestTypes:
             (["0", "-1", "999999999999999999", None], pa.int64()),
             (["1", "2.5"], pa.float64()),
             (["1.", ".5", "-1e9", "1E-5", "3.25e+2"], pa.float64()),
+            (["999999999999999", "2.5"], pa.float64()),
             (["1", "NaN", "-inf", "Infinity"], pa.float64()),
             (["true", "False", "TRUE"], pa.bool_()),
             (DAYS, pa.date32()),
@@ -144,6 +145,8 @@ class TestTypes:
              "the policy says boolean, but 1 of 2 values do not read as booleans"),
             (["12345678901234567890", "1"], None, Role.CONFIDENTIAL,
              "1 of 2 values do not read as numbers (1 are integers of more than 18 digits)"),
+            (["9007199254740993", "-9007199254740992", "1.5"], None, Role.CONFIDENTIAL,
+             "2 of 3 values are integers of 16 digits or more, beside decimals"),
         ],
     )  # fmt: skip
     def test_refused(self, texts, kind, role, message):

@@ -162,8 +162,10 @@ def test_rollback_un_publishes_nothing(months: SeriesMonths, tmp_path: Path) -> 
     assert (said["number"], said["releases"]) == (3, [f"panel/{second.folder.name}"])
     assert find_findings(place) == []
     pruned = prune(repository, 1)
-    assert pruned.removed == (first.folder.name, second.folder.name)
-    assert [entry.release_id for entry in list_releases(repository)] == [third.folder.name]
+    assert pruned.removed == (first.folder.name,)
+    listed = [entry.release_id for entry in list_releases(repository)]
+    assert listed == [second.folder.name, third.folder.name]
+    assert add_series(audit_release(third.folder)).findings == []
     fourth = release(documents[3])
     assert fourth.internal["over_time"]["releases"] == [f"panel/{third.folder.name}"]
     assert add_series(audit_release(fourth.folder)).findings == []

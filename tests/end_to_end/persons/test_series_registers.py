@@ -8,6 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -92,6 +94,39 @@ def test_prune_keeps_the_window(copied: SeriesMonths) -> None:
     repository = ReleaseRepository(copied.folder / "releases", "panel")
     assert plan_pruning(repository, 1).removed == ()
     assert find_held(repository) == dict.fromkeys(names, "panel")
+
+
+def small_month(folder: Path, name: str, ids: pa.Array, departures: str) -> dict[str, Any]:
+    """A policy for a month of few persons, whose ids are numbers."""
+    rng = np.random.default_rng(5)
+    n = len(ids)
+    table = {"id": ids, "age": rng.integers(20, 70, n), "pay": rng.integers(0, 12, n)}
+    pq.write_table(pa.table(table), folder / f"{name}.parquet")
+    return {
+        "name": name,
+        "series": "small",
+        "input": {"path": str(folder / f"{name}.parquet")},
+        "attributes": {"id": "person", "age": "quasi-identifier", "pay": "confidential"},
+        "privacy": {"k": 5, "t": 0.5, "over_time": {"k": 5, "t": 0.5, "departures": departures}},
+        "output": {"path": str(folder / "releases")},
+    }
+
+
+def test_persons_are_the_same_in_another_width(tmp_path: Path) -> None:
+    """Numbers below zero have other bits in narrow columns."""
+    ids = pa.array(range(-120, 180), pa.int64())
+    release(small_month(tmp_path, "first", ids, "report"))
+    made = release(small_month(tmp_path, "second", ids.cast(pa.int16()), "report"))
+    said = made.internal["over_time"]
+    assert (said["newcomers"], said["leavers"]) == (0, 0)
+
+
+def test_newcomers_alone_are_released(tmp_path: Path) -> None:
+    """Of ten persons one left, so the other nine are left out, as departures are dropped."""
+    release(small_month(tmp_path, "first", pa.array(range(10)), "drop"))
+    made = release(small_month(tmp_path, "second", pa.array(range(1, 40)), "drop"))
+    assert made.manifest["records"] == 30
+    assert audit_release(made.folder).passed
 
 
 def test_originals_are_not_made_again(made: list[Released], months: SeriesMonths) -> None:

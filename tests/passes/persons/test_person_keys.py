@@ -52,6 +52,14 @@ def test_the_way_in_which_they_are_stored_changes_nothing() -> None:
     assert hashed(plain.cast(pa.large_string())) == hashed(plain)
 
 
+@pytest.mark.parametrize("dtype", [pa.int8(), pa.int16(), pa.int32()])
+def test_integers_are_the_same_persons_in_any_width(dtype: pa.DataType) -> None:
+    plain = pa.array([-5, 0, 7, -5, 120], pa.int64())
+    assert hashed(plain.cast(dtype)) == hashed(plain)
+    hidden = [hide_persons(*column_of(ids), KEY)["who"] for ids in (plain.cast(dtype), plain)]
+    assert hidden[0] == hidden[1]
+
+
 def test_another_key_gives_other_hashes() -> None:
     names = pa.array(["ann", "bob"])
     assert not set(hashed(names)) & set(hashed(names, OTHER_KEY))

@@ -132,19 +132,20 @@ def held_of(output: Path, name: str = "people") -> dict[str, str]:
     return find_held(ReleaseRepository(output, name))
 
 
-def test_the_next_release_is_held_to_those_of_its_window(tmp_path: Path) -> None:
+def test_the_newest_release_and_those_of_its_window_are_held(tmp_path: Path) -> None:
     for number in range(1, 6):
         publish(tmp_path, number)
     publish(tmp_path, None)
-    assert held_of(tmp_path) == {fake_id("04"): "panel", fake_id("05"): "panel"}
+    assert held_of(tmp_path) == {fake_id(f"0{number}"): "panel" for number in (3, 4, 5)}
 
 
 def test_releases_of_another_name_count_and_are_not_listed(tmp_path: Path) -> None:
     publish(tmp_path, 1)
     publish(tmp_path, 2)
-    publish(tmp_path, 3, name="other")
-    assert held_of(tmp_path) == {fake_id("02"): "panel"}
-    assert held_of(tmp_path, "other") == {fake_id("03"): "panel"}
+    publish(tmp_path, 3)
+    publish(tmp_path, 4, name="other")
+    assert held_of(tmp_path) == {fake_id("02"): "panel", fake_id("03"): "panel"}
+    assert held_of(tmp_path, "other") == {fake_id("04"): "panel"}
 
 
 def test_a_name_may_be_of_several_series(tmp_path: Path) -> None:

@@ -126,8 +126,8 @@ def infer_type(counts: TextCounts, attribute: Attribute) -> pa.DataType:
 def _explain_wide(counts: TextCounts) -> str:
     return (
         f"{counts.n_wide:,} of {counts.n_values:,} values are integers of {WIDE_DIGITS} digits or "
-        "more, beside decimals: as numbers with decimals some of them would be the same; declare "
-        "the column nominal, or write all of it as integers"
+        "more, beside decimals, and as numbers with decimals some would be the same; correct them, "
+        "name them in input.missing_values, or declare the column nominal"
     )
 
 
