@@ -17,6 +17,10 @@ from tclose.model.distribution import Distribution
 from tclose.privacy.bound_models import NO_MODELS, PrivacyModels, meet_all
 from tclose.privacy.t_closeness import class_distances, find_above
 
+# Records of which all starts and searches are tried, whatever a start loses: that tells little of
+# how a search ends, and each takes some hundredths of a second.
+FEW_RECORDS = 2_000
+
 
 @dataclass(frozen=True, eq=False)
 class SubsetCut:

@@ -14,7 +14,7 @@ from support.tables.random_tables import repeatable
 from tclose.kernels.clustering.mdav import mdav
 from tclose.methods.clustering_problem import Clustering, ClusteringProblem
 from tclose.methods.method import Method
-from tclose.methods.microaggregation import near_starts
+from tclose.methods.microaggregation import near_starts, starts
 from tclose.methods.microaggregation.natural_classes import find_natural
 from tclose.methods.microaggregation.near_starts import NearStart, cluster_near, merge_above
 from tclose.methods.microaggregation.starts import choose_start, cluster_by_subsets
@@ -68,10 +68,13 @@ def test_a_start_before_a_search_loses_no_more_than_a_share(problem: ClusteringP
     shares = near_starts.NEAR_SHARE_UNSEARCHED, near_starts.NEAR_SHARE
     for is_searched, share in zip((False, True), shares, strict=True):
         n_classes = int(plain.labels.max()) + 1
-        found = near_of(problem).find_before(loss, n_classes, is_searched=is_searched)
+        found = near_of(problem).find_before(loss, plain.labels, is_searched=is_searched)
         if found is not None:
-            assert found.labels.max() + 1 >= near_starts.LEAST_CLASSES * n_classes
-            assert lose(problem, found.labels) <= share * loss + 1e-9
+            is_few = found.labels.max() + 1 < near_starts.LEAST_CLASSES * n_classes
+            near = cluster_near(problem, np.arange(plain.labels.size)).labels
+            is_merged = is_above(problem, near) and not find_natural(problem)[1].any()
+            most = (share if is_merged else 1.0) * (near_starts.MUCH_LESS if is_few else 1.0) * loss
+            assert lose(problem, found.labels) <= most + 1e-9
             assert np.bincount(found.labels).min() >= problem.k
             assert not is_above(problem, found.labels)
     start = choose_start(problem, plain)
@@ -91,14 +94,14 @@ def test_a_start_beside_a_search_loses_at_most_twice_as_much(problem: Clustering
         near_starts.NEAR_SHARE_OF_SEARCHED * lose(problem, searched),
     )
     near, loss = near_of(problem), lose(problem, start.labels)
-    found = near.find_beside(loss, searched)
-    without = near.find_before(FAR, 1, is_searched=True)  # the least that one loses
+    found = near.find_beside(loss, lose(problem, searched))
+    without = near.find_before(FAR, searched, is_searched=True)  # the least that one loses
     assert without is not None
     if found is None:
         assert lose(problem, without.labels) >= most - 1e-9
     else:
         assert lose(problem, found.labels) <= most + 1e-9
-    equal = near.find_beside(loss, np.arange(plain.labels.size))  # one record each: nothing is lost
+    equal = near.find_beside(loss, 0.0)
     assert equal is None or lose(problem, equal.labels) <= 1e-9
     listed = [one.labels.tolist() for one in start.beside(searched)]
     assert found is None or found.labels.tolist() in listed
@@ -120,8 +123,9 @@ def test_near_records_are_together_where_t_allows(limit: Fraction, is_near: bool
     [("fast", True), ("full", True), (3, True), ("off", False), ("lean", False), ("2 min", False)],
 )
 def test_near_records_wait_for_a_long_search_that_no_time_ends(
-    refine: str | int, is_beside: bool
+    refine: str | int, is_beside: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(starts, "FEW_RECORDS", 0)
     ages = list(range(40))
     problem = problem_of(ages, ["a"] * 40, ages, k=4, limit=Fraction(1, 5), size=5)
     method = Method.model_validate({"name": "t-closeness-first", "refine": refine})
@@ -138,7 +142,7 @@ def test_an_outlier_does_not_decide() -> None:
     scaled = replace(problem.scaled, numeric=wide, ranges=np.array([1000.0]))
     stretched = replace(problem, scaled=scaled)
     for one in (problem, stretched):
-        found = near_of(one).find_before(loss, 1, is_searched=False)
+        found = near_of(one).find_before(loss, np.zeros(60, dtype=np.int64), is_searched=False)
         assert found is not None
         again = merge_above(one, found.labels, FAR)
         assert again is not None

@@ -45,6 +45,8 @@ NEAR_SHARE_UNSEARCHED, NEAR_SHARE = 0.5, 0.4
 # How many classes they have at least where they are released as they are, or nearly so, as a share
 # of the balanced ones: few large classes can lose less than many and be of less use.
 LEAST_CLASSES = 2 / 3
+# What fewer may lose, as a share of what as many may.
+MUCH_LESS = 0.25
 # The same of what a search from the balanced start has ended with: one from the near ones saves
 # half of theirs, or little more.
 NEAR_SHARE_OF_SEARCHED = 2.0
@@ -63,27 +65,37 @@ class NearStart:
     is_natural: NDArray[np.bool_]
     blocks: tuple[Int64, Int64]
 
-    def find_before(self, loss: float, n_classes: int, *, is_searched: bool) -> Clustering | None:
-        """The clusters, if they are a better start than so many balanced ones with this loss."""
+    def find_before(self, loss: float, balanced: Int64, *, is_searched: bool) -> Clustering | None:
+        """The clusters, if they are a better start than balanced ones, whose labels these are.
+
+        Of few records those that promise so much are made again of larger blocks.
+        """
         most_lost = (NEAR_SHARE if is_searched else NEAR_SHARE_UNSEARCHED) * loss
-        found = self._find(most_lost, 1.0, NEAR_RECORDS)
-        if found is None or found.labels.max() + 1 < LEAST_CLASSES * n_classes:
+        found = self._find(most_lost, 1.0, NEAR_RECORDS, loss)
+        if found is None:
             return None
+        lost = measure_released(self.problem.scaled, found.labels)
+        is_few = found.labels.max() + 1 < LEAST_CLASSES * (balanced.max() + 1)
+        if is_few and lost > MUCH_LESS * most_lost:
+            return None
+        if NEAR_RECORDS < balanced.size <= SEARCHED_RECORDS:
+            return self._find(lost, 1.0, SEARCHED_RECORDS, lost) or found
         return found
 
-    def find_beside(self, loss: float, labels: Int64) -> Clustering | None:
+    def find_beside(self, loss: float, searched: float) -> Clustering | None:
         """The clusters, if a search may end with less loss from them than from balanced ones.
 
-        These lost so much, and a search of theirs ended with these labels.
+        These lost so much before a search, and so much after it.
         """
-        found = measure_released(self.problem.scaled, labels)
-        most_lost = min(NEAR_SHARE * loss, NEAR_SHARE_OF_SEARCHED * found)
+        most_lost = min(NEAR_SHARE * loss, NEAR_SHARE_OF_SEARCHED * searched)
         return self._find(most_lost, SAMPLED_MARGIN, SEARCHED_RECORDS)
 
-    def _find(self, most_lost: float, margin: float, most_records: int) -> Clustering | None:
+    def _find(
+        self, most_lost: float, margin: float, most_records: int, most_unmerged: float = -np.inf
+    ) -> Clustering | None:
         """The clusters that lose least, natural classes kept or not, if they lose no more.
 
-        ``most_records``: that MDAV clusters together.
+        ``most_records``: that MDAV clusters together; ``most_unmerged``: see `merge_above`.
         """
         best, none = None, np.zeros_like(self.is_natural)
         for is_kept in (none, self.is_natural) if self.is_natural.any() else (none,):
@@ -94,9 +106,10 @@ class NearStart:
                 self.problem, self.groups, is_kept,
                 lambda rows: cluster_near(self.problem, rows, most_records),
             )  # fmt: skip
-            found = merge_above(self.problem, start.labels, most_lost)
+            found = merge_above(self.problem, start.labels, most_lost, most_unmerged)
             if found is not None:
                 labels, most_lost = found
+                most_unmerged = most_lost
                 best = Clustering(labels)
         return best
 
@@ -130,15 +143,17 @@ class NearStart:
 
 
 def merge_above(
-    problem: ClusteringProblem, labels: Int64, most_lost: float
+    problem: ClusteringProblem, labels: Int64, most_lost: float, most_unmerged: float = -np.inf
 ) -> tuple[Int64, float] | None:
     """Labels (n,) in which classes above t are merged until they are within it, and their loss.
 
-    None if they lose more than ``most_lost``; it is given up as soon as that is known.
+    None if they lose more than ``most_lost``, or than ``most_unmerged`` where none is above t; it
+    is given up as soon as that is known.
     """
     scaled, (order, starts) = problem.scaled, group_classes(labels)
     loss = measure_released(scaled, labels)
     above = find_above(order, starts, problem.codes, problem.distributions, problem.max_emds)
+    most_lost = max(most_lost, -np.inf if above.size else most_unmerged)
     if above.size and loss <= most_lost:
         tables = zip(problem.distributions, problem.max_emds, strict=True)
         references = problem.codes, tuple(make_target(d, limit) for d, limit in tables)

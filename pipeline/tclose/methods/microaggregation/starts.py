@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tclose.kernels.clustering.algorithm3 import cluster_blocks
 from tclose.kernels.clustering.blocks import cut_blocks
 from tclose.methods.clustering_problem import (
+    FEW_RECORDS,
     Clustering,
     ClusteringProblem,
     SubsetCut,
@@ -21,7 +22,7 @@ from tclose.methods.clustering_problem import (
 )
 from tclose.methods.microaggregation.halved_starts import find_halved
 from tclose.methods.microaggregation.natural_classes import find_natural, keep_natural
-from tclose.methods.microaggregation.near_starts import NearStart
+from tclose.methods.microaggregation.near_starts import SEARCHED_RECORDS, NearStart
 from tclose.methods.released_loss import measure_released
 from tclose.methods.scaling import Scaled, take_scaled
 from tclose.model.array_types import Int64
@@ -46,7 +47,8 @@ def choose_start(
     """The best start: balanced clusters, with natural classes or without, or near ones, or halves.
 
     Before a long search no others are looked for: it is known afterwards what they have to be
-    better than, and they are found ``beside`` then.
+    better than, and they are found ``beside`` then. Before a short one of few records halves are
+    found beside near clusters.
     """
     groups, is_natural = find_natural(problem)
     balanced = _keep_natural(problem, plain, groups, is_natural)
@@ -54,14 +56,16 @@ def choose_start(
     assert plain.block_starts is not None
     order, starts = group_classes(plain.labels)
     near = NearStart(problem, groups, is_natural, (order, starts[plain.block_starts]))
-    if search == "long":
+    if search == "long" or (search == "short" and order.size <= FEW_RECORDS):
         return replace(balanced, beside=lambda labels: _find_beside(near, loss, labels))
-    n_classes = int(balanced.labels.max()) + 1
-    of_near = near.find_before(loss, n_classes, is_searched=search != "off")
+    of_near = near.find_before(loss, balanced.labels, is_searched=search != "off")
     start = of_near or balanced
     of_start = loss if of_near is None else measure_released(problem.scaled, start.labels)
     share = HALVED_SHARE if search == "off" or of_near is None else SHARE_OF_NEAR
-    return find_halved(problem, share * of_start, int(start.labels.max()) + 1) or start
+    halved = find_halved(problem, share * of_start, start.labels)
+    if halved is None or of_near is None or search == "off" or order.size > SEARCHED_RECORDS:
+        return halved or start
+    return replace(start, beside=lambda _: [halved])
 
 
 def _find_beside(near: NearStart, loss: float, labels: Int64) -> list[Clustering]:
@@ -69,10 +73,13 @@ def _find_beside(near: NearStart, loss: float, labels: Int64) -> list[Clustering
 
     ``loss``: of the balanced start; ``labels``: what a search of that ended with.
     """
-    searched = measure_released(near.problem.scaled, labels)
-    most_lost = min(HALVED_SHARE * loss, HALVED_SHARE_OF_SEARCHED * searched)
-    halved = find_halved(near.problem, most_lost, int(labels.max()) + 1)
-    found = near.find_beside(loss, labels), halved
+    if labels.size <= FEW_RECORDS:
+        found = near.find_beside(np.inf, np.inf), find_halved(near.problem, np.inf, labels)
+    else:
+        searched = measure_released(near.problem.scaled, labels)
+        most_lost = min(HALVED_SHARE * loss, HALVED_SHARE_OF_SEARCHED * searched)
+        halved = find_halved(near.problem, most_lost, labels)
+        found = near.find_beside(loss, searched), halved
     return [start for start in found if start is not None]
 
 

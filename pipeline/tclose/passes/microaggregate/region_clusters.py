@@ -8,6 +8,7 @@ import numpy as np
 
 from tclose.kernels.emd.person_shares import share_rows
 from tclose.methods.clustering_problem import (
+    FEW_RECORDS,
     Clustering,
     ClusteringProblem,
     SubsetCut,
@@ -17,8 +18,11 @@ from tclose.methods.generalisation.full_domain import FullDomain
 from tclose.methods.released_loss import measure_released
 from tclose.methods.scaling import Scaled, scale_columns
 from tclose.model.array_types import Int64
+from tclose.model.attributes import ANCESTOR
 from tclose.model.distribution import Distribution
+from tclose.passes.microaggregate.losses import lose_by_aggregate
 from tclose.passes.microaggregate.region_records import RegionRecords
+from tclose.passes.microaggregate.release_classes import aggregate_column
 from tclose.passes.microaggregate.repair.repair_region import Merger
 from tclose.passes.microaggregate.search.mend_persons import PersonMender
 from tclose.passes.microaggregate.search.refine_classes import (
@@ -28,7 +32,7 @@ from tclose.passes.microaggregate.search.refine_classes import (
 )
 from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.plan.plan import Plan
-from tclose.passes.plan.search_budget import SMALL_TABLE
+from tclose.passes.plan.search_budget import LEAN, SMALL_TABLE, SearchBudget
 from tclose.privacy.person_closeness import PersonDemand
 from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
 
@@ -85,14 +89,17 @@ def cluster_region(
     first, middle, last = SHARES_OF_STEPS
 
     def lose(end: tuple[_Search, RegionClusters]) -> tuple[int, float]:
-        return end[1].n_violating, measure_released(scaled, end[1].labels)
+        return end[1].n_violating, _measure_loss(end[1].labels, records, plan, scaled)
 
     last_of_start = last if start.beside is None else middle
     runs = [(search, start) for search in searches]
+    if _has_ancestors(plan) and plan.search_budget.n_rounds:
+        runs.append((_Search(merger), start))  # searches know nothing of them, and may lose more
     ends = list(_run_searches(runs, first, last_of_start))
     if start.beside is not None:
         search, least = min(ends, key=lose)
-        runs = [(search, other) for other in start.beside(least.labels)]
+        tried = searches if plan.n_records <= FEW_RECORDS else [search]
+        runs = [(search, other) for other in start.beside(least.labels) for search in tried]
         ends += _run_searches(runs, middle, last)
     _, best = min(ends, key=lose)
     return replace(best, search_seconds=sum(end.search_seconds for _, end in ends))
@@ -102,12 +109,14 @@ def cluster_region(
 class _Search:
     """The search from a start, and the repair of what it ends with.
 
-    ``refiner``: None where nothing is searched; ``mender``: where persons are counted.
+    ``refiner``: None where nothing is searched; ``mender``: where persons are counted; ``budget``:
+    another one than the plan's.
     """
 
     merger: Merger
     refiner: Refiner | None = None
     mender: PersonMender | None = None
+    budget: SearchBudget | None = None
 
     def run(self, start: Clustering) -> RegionClusters:
         """The clusters that the search ends with, repaired."""
@@ -116,9 +125,8 @@ class _Search:
         began = time.process_time()
         if self.refiner is not None:
             share, merge = self.merger.records.share, self.merger.merge
-            labels, rounds = self.refiner.refine(
-                labels, plan.search_budget, merge, share, start.block_starts
-            )
+            budget = self.budget or plan.search_budget
+            labels, rounds = self.refiner.refine(labels, budget, merge, share, start.block_starts)
         mend = None if self.mender is None else self.mender.mend
         if mend is not None:
             labels = mend(labels)
@@ -147,7 +155,8 @@ def _make_searches(
 
     By both no class gets two records of a person. Where persons have many that are near each other,
     classes with several of hers may lose far less, or far more: which only shows at the end, so
-    both searches are run there, and in small tables.
+    both searches are run there, and in small tables. Of few records a short search can end better
+    than a long one, and takes next to nothing.
     """
     records, plan, scaled, demand = merger.records, merger.plan, merger.scaled, merger.person_demand
     of_records = scaled, records.codes, distributions
@@ -163,7 +172,10 @@ def _make_searches(
         return [*searches, _Search(merger)]
     limits = tuple(float(t) for t in plan.max_emds)
     refiner = make_refiner(*of_records, limits, plan.k, key, n_threads)
-    return [*searches, _Search(merger, refiner)]
+    searches.append(_Search(merger, refiner))
+    if plan.n_records <= FEW_RECORDS and plan.search_budget.free_effort:
+        searches += [replace(search, budget=LEAN) for search in searches]
+    return searches
 
 
 def _share_pairs(persons: Int64, start: Clustering) -> float:
@@ -173,6 +185,26 @@ def _share_pairs(persons: Int64, start: Clustering) -> float:
     sizes = np.diff(starts)
     n_others = 1 / (shares * np.repeat(n_persons, sizes)) - 1  # of the record's person in its class
     return float(n_others.sum()) / max(float((sizes * (sizes - 1)).sum()), 1.0)
+
+
+def _has_ancestors(plan: Plan) -> bool:
+    """Return whether classes release the lowest common ancestor of a quasi-identifier's values."""
+    return any(e.column.aggregate == ANCESTOR and not e.generalised for e in plan.encodings)
+
+
+def _measure_loss(labels: Int64, records: RegionRecords, plan: Plan, scaled: Scaled) -> float:
+    """What clusters lose: sum over the records, as in eq. (5), nearly or by what they release."""
+    if plan.n_records > FEW_RECORDS and not _has_ancestors(plan):
+        return measure_released(scaled, labels)
+    by_class = group_classes(labels)
+    loss = 0.0
+    for j, (encoding, keys) in enumerate(zip(plan.encodings, records.keys, strict=True)):
+        known = records.gaps.keep_known(j, by_class)
+        released = aggregate_column(encoding, keys, *known)
+        loss += encoding.column.attribute.weight * lose_by_aggregate(
+            encoding, keys, released, known
+        )
+    return loss
 
 
 def repair_clusters(

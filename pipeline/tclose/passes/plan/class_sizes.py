@@ -13,6 +13,8 @@ from tclose.privacy.t_closeness import ROUNDED, expected_emd, is_equal, rounding
 
 # At what share of t clusters are on average before refinement, which spends the rest.
 SHARE_OF_T = 0.5
+# How many times as large as t asks for such clusters may be.
+MUCH_LARGER = 2
 AUTO, WITHIN, LARGE, GIVEN = "half of t", "within t", "too large to be searched", "given"
 HALVES = "half of the records"
 # Clusters of k records could not give one away; of this many times k, every few can.
@@ -134,16 +136,18 @@ def _can_halve(n_records: int, k: int, demands: Sequence[Demand], joint: Sequenc
 def wanted_size(demand: Demand, n_records: int) -> int:
     """Records of a class that one attribute asks for.
 
-    Classes that are too large to be searched spend nothing of what is left to them. By the equal
-    distance clusters of that size are all near their mean: so they are made as small as t allows,
-    but for two standard deviations; the few that are above t for all that are merged.
+    Classes that are too large to be searched spend nothing of what is left to them, and hardly any
+    of them do that are much larger than t asks for. By the equal distance clusters of that size are
+    all near their mean: so they are made as small as t allows, but for two standard deviations; the
+    few that are above t for all that are merged.
     """
     distribution, t = demand
     mean = SHARE_OF_T * float(t)
     half = _smallest_size(lambda size: mean_cluster_emd(distribution, size) <= mean, n_records)
-    if not is_equal(distribution) or half <= MAX_SEARCHED:
+    if not is_equal(distribution):
         return half
-    return min(half, surely_within(demand, n_records))
+    least = surely_within(demand, n_records)
+    return half if half <= min(MAX_SEARCHED, MUCH_LARGER * least) else min(half, least)
 
 
 def surely_within(demand: Demand, n_records: int) -> int:

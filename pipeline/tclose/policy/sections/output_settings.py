@@ -28,8 +28,8 @@ class OutputSettings(Settings):
     )
     partition_by: tuple[str, ...] = Field(
         default=(),
-        description="Non-confidential columns, whose values no class mixes, or quasi-identifiers by "
-        "their released values; they become folders.",
+        description="Non-confidential columns, whose values no class mixes, or quasi-identifiers "
+        "by their released values; they become folders.",
         examples=[["year"]],
     )
     rows_per_file: int = Field(default=1_000_000, ge=1, description="Records in a file, at most.")
