@@ -1,16 +1,17 @@
 """The day in a policy: where it goes, what is refused; the same day is the same release."""
 
 import json
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pandas
 import pytest
 
 from support.cases.people import people, policy_for, write_csv, write_policy
 from tclose.cli.main import main
-from tclose.errors import PolicyError
+from tclose.errors import PolicyError, UsageError
 from tclose.policy.as_of_day import fill_as_of
 from tclose.policy.policy import parse_policy, policy_schema
 
@@ -57,6 +58,11 @@ class TestFill:
             policy("p-2026-11")
         )
 
+    @pytest.mark.parametrize("given", ["2026-11-01", datetime(2026, 11, 1, 23, 59, tzinfo=UTC)])
+    def test_text_and_times_are_their_day(self, given):
+        made = parse_policy(policy("p-{as_of}", "{as_of:%Y-%m}.csv"), as_of=given)
+        assert (made.name, made.input.path) == ("p-2026-11-01", "2026-11.csv")
+
 
 class TestRefusal:
     def refused(self, document: dict[str, Any], day: date | None) -> str:
@@ -97,6 +103,19 @@ class TestRefusal:
             main(["plan", str(path), "--as-of", given])
         assert caught.value.code == 2
         assert "day" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            ("2026-11", "'2026-11' has to be a day as in 2026-11-01"),
+            ("2026-02-30", "a day that no calendar has"),
+            (20261101, r"a date, or text as in 2026-11-01 \(given: int"),
+            (pandas.NaT, "has to be a day"),
+        ],
+    )
+    def test_what_is_neither_a_day_nor_its_text(self, given, said):
+        with pytest.raises(UsageError, match=f"^as_of: .*{said}"):
+            parse_policy(policy("p-{as_of}"), as_of=given)
 
     def test_as_of_of_an_audit_without_originals(self, tmp_path, capsys):
         assert main(["audit", str(tmp_path), "--as-of", "2026-11-01"]) == 2

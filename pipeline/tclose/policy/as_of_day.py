@@ -7,10 +7,10 @@ policy from then on, so that the same day gives the same release.
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
-from tclose.errors import PolicyError
+from tclose.errors import PolicyError, UsageError
 
 PLACES = ("name",), ("input", "path")  # the keys in which a placeholder may be
 NAME_WITH_DATE = r"^([A-Za-z0-9]|\{as_of[^{}]*\})([A-Za-z0-9._-]|\{as_of[^{}]*\})*$"
@@ -46,6 +46,27 @@ def read_day(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise ValueError(f"{text} is a day that no calendar has") from None
+
+
+def to_day(given: object) -> date | None:
+    """The day that a caller means: a date, the date of a time, or text as in 2026-11-01.
+
+    Raises
+    ------
+    UsageError
+        It is none of these.
+    """
+    if isinstance(given, datetime):
+        given = given.date().isoformat()  # of pandas' NaT, which is a time without a day: "NaT"
+    if given is None or isinstance(given, date):
+        return given
+    if not isinstance(given, str):
+        kind = type(given).__name__
+        raise UsageError(f"as_of: has to be a date, or text as in 2026-11-01 (given: {kind})")
+    try:
+        return read_day(given)
+    except ValueError as error:
+        raise UsageError(f"as_of: {error}") from None
 
 
 def fill_as_of(document: dict[str, Any], day: date | None) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from tclose.methods.method import name_methods
 from tclose.model.attributes import ANCESTOR, Attribute
 from tclose.model.column_terms import UNRELEASED, Role
 from tclose.model.setting_fields import Settings
-from tclose.policy.as_of_day import NAME_WITH_DATE, fill_as_of
+from tclose.policy.as_of_day import NAME_WITH_DATE, fill_as_of, to_day
 from tclose.policy.editor_schema import complete_for_editors
 from tclose.policy.error_messages import describe_problems
 from tclose.policy.method_attributes import (
@@ -301,12 +301,16 @@ def _find_long_integers(value: Any, place: str) -> Iterator[str]:
 
 
 def load_policy(
-    path: str | Path, overrides: Sequence[str] = (), *, as_of: date | None = None
+    path: str | Path, overrides: Sequence[str] = (), *, as_of: date | str | None = None
 ) -> Policy:
     """Read a policy file, apply ``key=value`` overrides, and fill in the day.
 
+    ``as_of``: a date (of a datetime its date), or text as in ``2026-11-01``.
+
     Raises
     ------
+    UsageError
+        An override or a day that is none.
     PolicyError
         No such file, no YAML, unknown keys, values out of range; names key and remedy.
     """
@@ -318,15 +322,16 @@ def parse_policy(
     overrides: Sequence[str] = (),
     *,
     source: str = "given",
-    as_of: date | None = None,
+    as_of: date | str | None = None,
 ) -> Policy:
     """Check a policy that was read already; ``source`` names it in errors."""
     if not isinstance(document, dict):
         raise PolicyError(f"policy {source}: has to be a mapping of keys; see `tclose schema`")
     for override in overrides:
         document = override_key(document, override)
+    day = to_day(as_of)
     try:
-        document = fill_as_of(document, as_of)
+        document = fill_as_of(document, day)
     except PolicyError as error:
         raise PolicyError(f"policy {source}: {error}") from None
     try:
