@@ -15,6 +15,11 @@ def suggest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
+def name_kind(value: object) -> str:
+    """Return what a value is, for messages: its type, never the value itself."""
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
 class TcloseError(Exception):
     """Base of all errors of tclose; ``exit_code`` is the command's exit status.
 

@@ -2,6 +2,7 @@
 
 import json
 import stat
+from typing import Any
 
 import dask.dataframe as dd
 import pyarrow as pa
@@ -208,6 +209,8 @@ def test_nothing_is_printed_unless_asked_for(tmp_path, capsys):
     [
         (3, tclose.UsageError),
         ([1, 2], tclose.UsageError),
+        (TABLE["age"], tclose.UsageError),
+        (TABLE["age"].to_pandas(), tclose.UsageError),
         ("no/such/file.csv", tclose.DataError),
         (pa.table({"age": [1]}), tclose.DataError),
         (TABLE.rename_columns(["age"] * TABLE.num_columns), tclose.DataError),
@@ -218,6 +221,44 @@ def test_no_table(tmp_path, data, error):
         tclose.release(data, frame_document(tmp_path))
     assert raised.value.exit_code == 2
     assert _left_behind() == []
+
+
+def test_a_column_is_no_table(tmp_path):
+    said = r"data: is a value of type Series, which is no table; give a DataFrame"
+    with pytest.raises(tclose.UsageError, match=said):
+        tclose.release(TABLE["age"].to_pandas(), frame_document(tmp_path))
+
+
+@pytest.mark.parametrize("policy", [None, 5, [1]])
+def test_no_policy(policy):
+    with pytest.raises(tclose.UsageError, match=r"policy: is .*; give a Policy, a mapping, or"):
+        tclose.release(TABLE, policy)
+    with pytest.raises(tclose.UsageError, match=r"policy: is .*; give the path of a YAML file"):
+        tclose.load_policy(policy)
+
+
+@pytest.mark.parametrize("release", [None, 5])
+def test_no_release(release):
+    with pytest.raises(tclose.UsageError, match=r"release: is .*; give a Release"):
+        tclose.audit(release)
+
+
+def test_overrides_of_a_policy(tmp_path):
+    path = _write(tmp_path, frame_document(tmp_path, input={"path": "in.parquet"}))
+    assert tclose.load_policy(path, "privacy.t=0.2") == tclose.load_policy(path, ["privacy.t=0.2"])
+    unfit: list[Any] = [5, None, (5,)]
+    for wrong in unfit:
+        with pytest.raises(tclose.UsageError, match="overrides: has to be texts"):
+            tclose.load_policy(path, wrong)
+
+
+def test_a_frontier_of_one_k_and_one_t(tmp_path):
+    document = frame_document(tmp_path, privacy={"k": 5, "t": 0.3})
+    unfit: Any = "all"
+    found = tclose.frontier(TABLE, document, k=10, t=0.3)
+    assert [(point.k, point.t) for point in found.points] == [(5, 0.3), (10, 0.3)]
+    with pytest.raises(tclose.UsageError, match="sample: has to be a whole number"):
+        tclose.frontier(TABLE, document, sample=unfit)
 
 
 def test_objects_that_no_file_holds_are_not_quoted(tmp_path):

@@ -102,6 +102,11 @@ def test_k_alone():
     assert [failure.what for failure in found.failures] == ["k"]
 
 
+def test_whole_numbers_and_names_of_other_libraries():
+    frame = pd.DataFrame({"q": [1, 1, 2]})
+    assert tclose.check(frame, frame.columns, k=np.int64(5)) == tclose.check(frame, ["q"], k=5)
+
+
 def test_zeros_of_both_signs_are_one_value():
     assert tclose.check(pa.table({"q": [0.0, -0.0]}), ["q"], k=2).passed
 
@@ -141,10 +146,14 @@ def test_sizes_are_those_of_counting():
         ({"quasi": ["z"]}, tclose.DataError, "no column 'z'"),
         ({"k": 0}, tclose.UsageError, "k"),
         ({"k": 2.0}, tclose.UsageError, "k"),
+        ({"k": True}, tclose.UsageError, "k: has to be a whole number"),
         ({"t": 2}, tclose.PolicyError, "t"),
         ({"t": {"d": 0.1}}, tclose.UsageError, "no entry for 'c'"),
         ({"order": {"d": [1]}}, tclose.UsageError, "order: names 'd'"),
         ({"order": {"c": [1, 2]}}, tclose.DataError, "1 values outside its order"),
+        ({"quasi": 5}, tclose.UsageError, "quasi: is a value of type int; .* lists"),
+        ({"confidential": None}, tclose.UsageError, "confidential: is None; .* lists"),
+        ({"distance": "foo"}, tclose.UsageError, "distance: is a value of type str; give a map"),
         ({"distance": {"c": "far"}}, tclose.PolicyError, "distance"),
         ({"taxonomy": {"c": {"any": ["one"]}}}, tclose.DataError, "taxonomy"),
         ({"data": pa.table({"q": [], "c": []})}, tclose.DataError, "no records"),

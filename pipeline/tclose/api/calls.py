@@ -6,13 +6,13 @@ Nothing is printed unless ``progress`` asks for it.
 import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
-from tclose.api.checking import Check, check_data
+from tclose.api.checking import Check, check_data, read_whole
 from tclose.api.results import Audit, Frontier, PlanSummary, Release, audit_location
 from tclose.api.staging import Staged, replace_input, staged_data
-from tclose.data.places.locations import parse_location
-from tclose.errors import UsageError
+from tclose.data.places.locations import Location, parse_location
+from tclose.errors import UsageError, name_kind
 from tclose.policy.policy import Policy, parse_policy
 from tclose.policy.sections.engine_settings import LOCAL
 from tclose.policy.yaml_loader import read_document
@@ -105,7 +105,8 @@ def plan(
         from tclose.assess.ahead.plan_ahead import plan_ahead
 
         try:
-            return PlanSummary(*plan_ahead(resolved, _progress(progress), sample))
+            n_sampled = None if sample is None else read_whole(sample, "sample")
+            return PlanSummary(*plan_ahead(resolved, _progress(progress), n_sampled))
         except UsageError as error:  # whose words are those of the command's options
             raise UsageError(str(error).replace("--", "")) from None
 
@@ -133,9 +134,8 @@ def audit(
     OutputError
         There is no such release.
     """
-    location = release.path if isinstance(release, Release) else parse_location(os.fspath(release))
     with _safe("audit"):
-        audited = audit_location(location)
+        audited = audit_location(_locate(release))
     if policy is None:
         if data is not None:
             raise UsageError("data: goes with a policy, which says what its columns are")
@@ -152,8 +152,8 @@ def frontier(
     data: "Data | None",
     policy: PolicyLike,
     *,
-    k: Sequence[int] | None = None,
-    t: Sequence[float] | None = None,
+    k: int | Sequence[int] | None = None,
+    t: float | Sequence[float] | None = None,
     sample: int | None = None,
     seed: int | None = None,
     progress: bool = False,
@@ -163,9 +163,9 @@ def frontier(
     Parameters
     ----------
     data, policy, progress : as of `release`
-    k : whole numbers from 2, optional
+    k : whole numbers from 2, or one, optional
         Class sizes to try, in records; around the policy's where not given.
-    t : numbers above 0, at most 1, optional
+    t : numbers above 0, at most 1, or one, optional
         Distances to try; around the policy's where not given.
     sample : int, optional
         Records to compute on, drawn at random: 20,000 where not given.
@@ -183,7 +183,11 @@ def frontier(
 
         try:
             grid = make_grid(resolved, _listed(k), _listed(t))
-            size, drawn_by = read_sampling(resolved, sample, seed)
+            size, drawn_by = read_sampling(
+                resolved,
+                None if sample is None else read_whole(sample, "sample"),
+                None if seed is None else read_whole(seed, "seed"),
+            )
         except UsageError as error:  # whose words are those of the command's options
             raise UsageError(str(error).replace("--", "")) from None
         return Frontier(compute_frontier(resolved, grid, size, drawn_by, _progress(progress)))
@@ -194,7 +198,7 @@ def check(  # noqa: PLR0913 (keywords of what a policy says of attributes)
     quasi: Sequence[str],
     confidential: Sequence[str] = (),
     *,
-    k: int = 5,
+    k: SupportsIndex = 5,
     t: float | Mapping[str, float] = 0.1,
     distance: Mapping[str, str] | None = None,
     order: Mapping[str, Sequence[Any]] | None = None,
@@ -232,11 +236,8 @@ def check(  # noqa: PLR0913 (keywords of what a policy says of attributes)
     DataError
         A column is missing, or has values without a place in their order.
     """
-    settings = {"distance": distance or {}, "order": order or {}, "taxonomy": taxonomy or {}}
-    for key, values in settings.items():
-        for name in values:
-            if name not in confidential:
-                raise UsageError(f"{key}: names {name!r}, which confidential does not")
+    given = {"distance": distance, "order": order, "taxonomy": taxonomy}
+    settings = {key: values for key, values in given.items() if values is not None}
     with _safe("check"):
         return check_data(data, quasi, confidential, k, t, settings)
 
@@ -282,12 +283,25 @@ def _read_policy(policy: PolicyLike, staged: Staged | None) -> Policy:
         return policy.model_copy(update={"input": settings})
     if isinstance(policy, Mapping):
         document, source = dict(policy), "given"
+    elif isinstance(policy, str | os.PathLike):
+        document, source = read_document(policy), os.fspath(policy)
     else:
-        source = os.fspath(policy)
-        document = read_document(source)
+        raise UsageError(
+            f"policy: is {name_kind(policy)}; give a Policy, a mapping, or the path of a YAML file"
+        )
     if staged is not None and isinstance(document, dict):
         document = replace_input(document, staged)
     return parse_policy(document, source=source)
+
+
+def _locate(release: object) -> Location:
+    if isinstance(release, Release):
+        return release.path
+    if not isinstance(release, str | os.PathLike):
+        raise UsageError(
+            f"release: is {name_kind(release)}; give a Release, its folder, or NAME/ID"
+        )
+    return parse_location(os.fspath(release))
 
 
 def _check_seen(staged: Staged) -> None:
@@ -307,5 +321,11 @@ def _progress(shown: bool) -> Progress:
     return Progress(default_style(quiet=not shown), cautions=shown)
 
 
-def _listed(values: Sequence[Any] | None) -> str | None:
-    return None if values is None else ",".join(map(str, values))
+def _listed(values: Any) -> str | None:
+    """One number or several, as the command's options have them."""
+    if values is None or isinstance(values, str):
+        return values
+    try:
+        return ",".join(map(str, values))
+    except TypeError:  # it is one
+        return str(values)

@@ -1,10 +1,11 @@
 """`tclose.check`: k and t of any table, as rows are given."""
 
+import operator
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -16,7 +17,7 @@ from tclose.assess.any_table import check_rows
 from tclose.data.files.input_files import find_files, open_input, open_parquet
 from tclose.data.files.input_settings import InputSettings
 from tclose.data.files.inspection import FileContent, check_same_schema, inspect_file
-from tclose.errors import DataError, PolicyError, UsageError
+from tclose.errors import DataError, PolicyError, UsageError, name_kind
 from tclose.model.attributes import Attribute
 from tclose.model.verification import Failure
 from tclose.policy.error_messages import describe_problems
@@ -97,36 +98,73 @@ def check_data(
     data: "Data",
     quasi: Sequence[str],
     confidential: Sequence[str],
-    k: int,
+    k: SupportsIndex,
     t: float | Mapping[str, float],
     settings: Mapping[str, Mapping[str, Any]],
 ) -> Check:
     """Check a table; ``settings``: distance, order and taxonomy by attribute."""
+    quasi, confidential = _list_names(quasi, "quasi"), _list_names(confidential, "confidential")
     _check_names(quasi, confidential)
-    if type(k) is not int or k < 1:
-        raise UsageError(f"k: is {k!r}; has to be a whole number from 1")
+    _check_settings(settings, confidential)
+    least = read_whole(k, "k")
+    if least < 1:
+        raise UsageError(f"k: is {least}; has to be a whole number from 1")
     attributes = [_attribute(name, t, settings) for name in confidential]
     table = _read(data, quasi, confidential)
-    verdict, checks = check_rows(table, quasi, attributes, k)
+    verdict, checks = check_rows(table, quasi, attributes, least)
     sizes, counts = checks.size_counts
     results = verdict.attributes
     return Check(
-        k=k,
+        k=least,
         t={a.name: float(a.max_emd) for a in results},
         records=verdict.n_records,
         classes=verdict.sizes.n_classes,
         smallest=verdict.sizes.smallest,
         largest=verdict.sizes.largest,
-        below_k=int(counts[sizes < k].sum()),
+        below_k=int(counts[sizes < least].sum()),
         largest_emd={a.name: a.largest_emd for a in results},
         above_t={a.name: a.n_violating for a in results},
         failures=verdict.failures,
     )
 
 
+def read_whole(number: object, name: str) -> int:
+    """A whole number of any library.
+
+    Raises
+    ------
+    UsageError
+        It is none, or a truth.
+    """
+    try:
+        if not isinstance(number, bool):
+            return operator.index(number)  # type: ignore[arg-type]  # refused if it has none
+    except TypeError:
+        pass
+    raise UsageError(f"{name}: has to be a whole number (given: {name_kind(number)})")
+
+
+def _list_names(names: object, key: str) -> list[str]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise UsageError(
+            f"{key}: is {name_kind(names)}; quasi and confidential are lists of column names, as "
+            "in ['age']"
+        )
+    return list(names)
+
+
+def _check_settings(settings: Mapping[str, object], confidential: Sequence[str]) -> None:
+    for key, values in settings.items():
+        if not isinstance(values, Mapping):
+            raise UsageError(
+                f"{key}: is {name_kind(values)}; give a mapping of confidential columns' names"
+            )
+        for name in values:
+            if name not in confidential:
+                raise UsageError(f"{key}: names {name!r}, which confidential does not")
+
+
 def _check_names(quasi: Sequence[str], confidential: Sequence[str]) -> None:
-    if isinstance(quasi, str) or isinstance(confidential, str):
-        raise UsageError("quasi and confidential: are lists of column names, as in ['age']")
     if not quasi:
         raise UsageError("quasi: names no column; at least one is needed")
     names = [*quasi, *confidential]

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from tclose.data.files.staged_input import staged_as
 from tclose.data.keys import name_type
-from tclose.errors import DataError, UsageError
+from tclose.errors import DataError, UsageError, name_kind
 from tclose.runtime.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def name_frame(data: Any) -> str:
     if _is_dask(data) or _is_pandas(data) or hasattr(data, "__arrow_c_stream__"):
         return f"memory://{library}/{type(data).__name__}"
     raise UsageError(
-        f"data: is a {type(data).__name__}; give a path, or a DataFrame of pandas or Dask, or a "
+        f"data: is {name_kind(data)}; give a path, or a DataFrame of pandas or Dask, or a "
         "pyarrow.Table"
     )
 
@@ -116,7 +116,20 @@ def _read_frames(data: Any, client: Any) -> Iterator[pa.Table]:
     elif _is_pandas(data):
         yield _from_pandas(data)
     else:
-        yield _plain(pa.table(data))
+        yield _plain(_open_stream(data).read_all())
+
+
+def _open_stream(data: Any) -> pa.RecordBatchReader:
+    """The rows of what hands itself over as Arrow does: a table, or a column alone."""
+    try:
+        return pa.RecordBatchReader.from_stream(data)
+    except MemoryError:  # which an exception of pyarrow can be
+        raise
+    except pa.ArrowException:
+        raise UsageError(
+            f"data: is {name_kind(data)}, which is no table; give a DataFrame of pandas or Dask, "
+            "or a pyarrow.Table"
+        ) from None
 
 
 def _from_pandas(frame: "pd.DataFrame") -> pa.Table:

@@ -1,9 +1,9 @@
 """The policy: what a release officer asks for, read from YAML and refused where it is wrong."""
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from tclose.data.files.input_settings import InputSettings, check_marks
-from tclose.errors import PolicyError
+from tclose.errors import PolicyError, UsageError, name_kind
 from tclose.methods.method import name_methods
 from tclose.model.attributes import ANCESTOR, Attribute
 from tclose.model.column_terms import UNRELEASED, Role
@@ -301,9 +301,12 @@ def _find_long_integers(value: Any, place: str) -> Iterator[str]:
 
 
 def load_policy(
-    path: str | Path, overrides: Sequence[str] = (), *, as_of: date | str | None = None
+    path: str | os.PathLike[str],
+    overrides: str | Sequence[str] = (),
+    *,
+    as_of: date | str | None = None,
 ) -> Policy:
-    """Read a policy file, apply ``key=value`` overrides, and fill in the day.
+    """Read a policy file, apply ``key=value`` overrides (one text or several), fill in the day.
 
     ``as_of``: a date (of a datetime its date), or text as in ``2026-11-01``.
 
@@ -314,12 +317,25 @@ def load_policy(
     PolicyError
         No such file, no YAML, unknown keys, values out of range; names key and remedy.
     """
-    return parse_policy(read_document(path), overrides, source=str(path), as_of=as_of)
+    return parse_policy(read_document(path), overrides, source=os.fspath(path), as_of=as_of)
+
+
+def _list_overrides(overrides: object) -> list[str]:
+    if isinstance(overrides, str):
+        return [overrides]
+    wanted = "has to be texts, as in ['privacy.t=0.05']"
+    if not isinstance(overrides, Iterable):
+        raise UsageError(f"overrides: {wanted} (given: {name_kind(overrides)})")
+    listed = list(overrides)
+    for override in listed:
+        if not isinstance(override, str):
+            raise UsageError(f"overrides: {wanted} (one is {name_kind(override)})")
+    return listed
 
 
 def parse_policy(
     document: Any,
-    overrides: Sequence[str] = (),
+    overrides: str | Sequence[str] = (),
     *,
     source: str = "given",
     as_of: date | str | None = None,
@@ -327,7 +343,7 @@ def parse_policy(
     """Check a policy that was read already; ``source`` names it in errors."""
     if not isinstance(document, dict):
         raise PolicyError(f"policy {source}: has to be a mapping of keys; see `tclose schema`")
-    for override in overrides:
+    for override in _list_overrides(overrides):
         document = override_key(document, override)
     day = to_day(as_of)
     try:

@@ -1,10 +1,11 @@
 """A policy's document: read from YAML, its keys overridden; what they mean is not known here."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any, cast
 
-from tclose.errors import PolicyError, UsageError
+from tclose.errors import PolicyError, UsageError, name_kind
 from tclose.policy.yaml_values import read_yaml
 
 
@@ -19,14 +20,18 @@ _KEY_PART = re.compile(r'"([^"]*)"|([^."]+)')
 _KEY = re.compile(r'("[^"]*"|[^."]+)(\.("[^"]*"|[^."]+))*')
 
 
-def read_document(path: str | Path) -> Any:
+def read_document(path: str | os.PathLike[str]) -> Any:
     """The document of a policy file.
 
     Raises
     ------
+    UsageError
+        It is no path.
     PolicyError
         No such file, or no YAML.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise UsageError(f"policy: is {name_kind(path)}; give the path of a YAML file")
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
