@@ -33,7 +33,7 @@ class TestParquet:
     def test_parquet_by_another_name(self, tmp_path, refuse):
         path = write_parquet(tmp_path / "people.csv", with_secret())
         document = policy_for(path, input={"path": str(path), "format": "csv"})
-        refuse(document, "people.csv")
+        refuse(document, "people.csv: is a Parquet file, and input.format says csv; correct")
 
     @pytest.mark.parametrize("compression", ["snappy", "zstd", "none"])
     def test_damaged_pages(self, compression, tmp_path, refuse):

@@ -23,10 +23,10 @@ Group = Annotated[tuple[Scalar, ...], Field(min_length=1)]
 NO_NUL = r"^[^\x00]*$"
 
 # What people read: a line, or a paragraph; no character that would move or hide what is shown.
-Line = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
-Words = Annotated[
-    str, Field(min_length=1, max_length=4000, pattern=r"^[^\x00-\x09\x0b-\x1f\x7f]*$")
-]
+ONE_LINE = r"^[^\x00-\x1f\x7f]*$"
+SOME_LINES = r"^[^\x00-\x09\x0b-\x1f\x7f]*$"
+Line = Annotated[str, Field(min_length=1, max_length=200, pattern=ONE_LINE)]
+Words = Annotated[str, Field(min_length=1, max_length=4000, pattern=SOME_LINES)]
 
 
 class Settings(BaseModel):

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ValidationError
 
 from tclose.errors import suggest
 from tclose.methods.method import method_keys
+from tclose.model.setting_fields import NO_NUL, ONE_LINE, SOME_LINES
 from tclose.policy.sections.attribute_settings import AttributeSettings
 from tclose.policy.sections.privacy_settings import JointSettings
 from tclose.privacy.model_registry import MODELS
@@ -49,7 +50,7 @@ def _format(problem: Any, location: tuple[str, ...], policy: type[BaseModel]) ->
     if problem["loc"][-1] == "[key]":
         return f"YAML reads a column name as {value!r}; put it in quotes"
     template = _WANTED.get((location[0], *location[2:])) or _WANTED.get(location)
-    template = template or _wanted_of_model(location) or _WANTED_BY_PROBLEM.get(kind)
+    template = template or _wanted_of_model(location) or _template(problem)
     context = problem.get("ctx", {}) | {"models": ", ".join(MODELS.classes())}
     message = template.format(**context) if template else problem["msg"]
     if isinstance(value, str):
@@ -59,6 +60,19 @@ def _format(problem: Any, location: tuple[str, ...], policy: type[BaseModel]) ->
         tag = str(problem["ctx"]["tag"])
         return f"{message} (given: {tag!r}){suggest(tag, MODELS.classes())}"
     return f"{message} (given: {value!r})" if isinstance(value, int | float | None) else message
+
+
+def _template(problem: Any) -> str | None:
+    """Return the words on a kind of problem, by what pydantic says about it."""
+    kind, context = problem["type"], problem.get("ctx", {})
+    if kind == "string_pattern_mismatch":
+        return _WANTED_BY_PATTERN.get(context["pattern"])
+    if kind == "too_short" and context["min_length"] > 1:
+        return "needs at least {min_length}, and has {actual_length}"
+    if isinstance(problem["input"], bool) and kind in _BOUNDS:  # the number 1 or 0 to pydantic
+        of_floats = any(isinstance(bound, float) for bound in context.values())
+        return _WANTED_BY_PROBLEM["float_type" if of_floats else "int_type"]
+    return _WANTED_BY_PROBLEM.get(kind)
 
 
 def _wanted_of_model(location: tuple[str, ...]) -> str | None:
@@ -72,12 +86,16 @@ _BOUND = (
     "has to be a number, or {percentile: 99, public: true}: above 0, below 100, and declared to be "
     "known to everybody"
 )
+_NAME = (
+    "has to be letters, digits, '.', '_' and '-', beginning with one of the first two, 100 at most"
+)
 _DNS_LABEL = "has to be small letters, digits and '-', beginning with a letter, 40 at most"
 
 # What pydantic says of a key of several types or with a pattern is no help to a release officer.
 # Keys of an attribute are listed without its name.
 _WANTED: dict[tuple[str, ...], str] = {
-    ("name",): "has to be letters, digits, '.', '_' and '-', beginning with one of the first two",
+    ("name",): _NAME,
+    ("series",): _NAME,
     ("input", "delimiter"): "has to be one ASCII character, not a quote or a line end",
     ("attributes", "taxonomy"): "has to be a file, or nested keys and lists of values",
     ("attributes", "order"): "has to be a list of texts and numbers, lowest first",
@@ -93,9 +111,16 @@ _WANTED: dict[tuple[str, ...], str] = {
     ("engine", "memory_per_worker"): "has to be a size as in 4GB, or auto",
 }
 
+_WANTED_BY_PATTERN = {
+    NO_NUL: "has to be text without NUL characters",
+    ONE_LINE: "has to be one line, without line ends, tabs and other control characters",
+    SOME_LINES: "has to be text without tabs and other control characters but line ends",
+}
+
+_BOUNDS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
+
 _WANTED_BY_PROBLEM = {
     "string_type": "has to be text; put it in quotes",
-    "string_pattern_mismatch": "has to be text without NUL characters",
     "string_too_short": "is empty",
     "string_too_long": "has to be {max_length} long at most",
     "too_short": "is empty",

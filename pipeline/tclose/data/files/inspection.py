@@ -67,6 +67,11 @@ def inspect_file(
             head = stream.read(10)
         stamp = file_stamp(path)
         kind = settings.format or _recognise(head, name)
+        if settings.format == "csv" and _is_parquet(head):
+            raise DataError(
+                f"file {name}: is a Parquet file, and input.format says csv; correct input.format, "
+                "or leave it out"
+            )
         if kind == "parquet":
             return _inspect_parquet(path, name, stamp, wanted)
         content = _inspect_csv(path, name, stamp, settings)
@@ -80,9 +85,12 @@ def _recognise(head: bytes, name: str) -> str:
         raise DataError(f"file {name}: is empty (0 bytes); remove it or produce it again")
     if head.startswith(_PACKED_HEADS):
         raise DataError(f"file {name}: is compressed; decompress it first")
+    return "parquet" if _is_parquet(head) else "csv"
+
+
+def _is_parquet(head: bytes) -> bool:
     # a header line may begin so too, but goes on with text
-    is_parquet = re.match(rb"PAR1[^\t\r\n -~\x80-\xff]", head)
-    return "parquet" if is_parquet else "csv"
+    return re.match(rb"PAR1[^\t\r\n -~\x80-\xff]", head) is not None
 
 
 def _inspect_parquet(path: str, name: str, stamp: str, wanted: ReadColumns | None) -> FileContent:
