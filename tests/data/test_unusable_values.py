@@ -1,6 +1,7 @@
 """Data that cannot be released are refused, with how many values of which column and why."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,7 @@ from support.tables.column_kinds import COLUMNS
 from tclose.data.unusable_values import check_summary
 from tclose.data.value_counts import ColumnSummary, TableSummary
 from tclose.errors import DataError
+from tclose.model.preparation import Preparation
 
 
 def good_summary(**columns: ColumnSummary) -> TableSummary:
@@ -39,6 +41,24 @@ class TestCheck:
         check_summary(summary, COLUMNS, "drop")
         with pytest.raises(DataError, match="'age': 1 missing values\ndrop the records"):
             check_summary(summary, COLUMNS, "error")
+
+    @pytest.mark.parametrize(
+        ("imputes", "said"),
+        [("median", "so there is no median"), ("class", "so there is no value that a class could")],
+    )
+    @pytest.mark.parametrize("missing", ["error", "drop"])
+    def test_nothing_to_fill_gaps_with(self, imputes, said, missing):
+        age = COLUMNS[0]
+        filled = replace(age.attribute, preparation=Preparation(imputes=imputes))
+        columns = (replace(age, attribute=filled),)
+        with pytest.raises(DataError, match=f"'age': no record has a value, {said}.*; leave") as e:
+            check_summary(good_summary(age=ColumnSummary(n_missing=5)), columns, missing)
+        assert "missing: drop" not in str(e.value)
+
+    def test_dropping_does_not_help_a_column_without_values(self):
+        with pytest.raises(DataError, match="'age': no record has a value; leave") as error:
+            check_summary(good_summary(age=ColumnSummary(n_missing=5)), COLUMNS, "error")
+        assert "missing: drop" not in str(error.value)
 
     def test_nan_is_never_dropped(self):
         with pytest.raises(DataError, match="1 NaN and 0 infinite values\nNaN and infinities are"):

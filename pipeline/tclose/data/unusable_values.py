@@ -20,7 +20,7 @@ def check_summary(summary: TableSummary, columns: tuple[Column, ...], missing: s
     if problems:
         lines = "".join(f"\n  {problem}" for problem in problems)
         remedies = [remedy for sign, remedy in _REMEDIES.items() if sign in lines]
-        raise DataError(f"the data cannot be used{lines}\n" + "\n".join(remedies))
+        raise DataError("\n".join([f"the data cannot be used{lines}", *remedies]))
     if summary.n_read == 0:
         raise DataError("the input has no records")
     if summary.n_complete == 0:
@@ -44,7 +44,9 @@ def find_problems(summary: TableSummary, columns: tuple[Column, ...], missing: s
     for column in columns:
         counted = summary.columns.get(column.name, ColumnSummary())
         where = f"column {column.name!r}:"
-        if missing == "error" and counted.n_missing:
+        if _is_empty(counted, column, summary.n_read, missing):
+            problems.append(f"{where} {_describe_empty(column)}")
+        elif missing == "error" and counted.n_missing:
             problems.append(f"{where} {counted.n_missing:,} missing values")
         if counted.n_nan or counted.n_infinite:
             problems.append(
@@ -57,6 +59,22 @@ def find_problems(summary: TableSummary, columns: tuple[Column, ...], missing: s
         if n_unlisted:
             problems.append(f"{where} {n_unlisted:,} values that its noise.values do not list")
     return problems
+
+
+def _is_empty(counted: ColumnSummary, column: Column, n_read: int, missing: str) -> bool:
+    """Return whether no record has a value where each needs one, or one that is made of others."""
+    prepared = column.attribute.preparation
+    needed = missing == "error" or (prepared is not None and prepared.imputes is not None)
+    return needed and 0 < counted.n_missing == n_read
+
+
+def _describe_empty(column: Column) -> str:
+    prepared = column.attribute.preparation
+    reason = ""
+    if prepared is not None and prepared.imputes is not None:
+        what = "value that a class could take" if prepared.by_class else prepared.imputes
+        reason = f", so there is no {what}"
+    return f"no record has a value{reason}; leave the column out, as by role identifier"
 
 
 def _count_outside(counted: ColumnSummary, column: Column) -> int:
