@@ -110,6 +110,7 @@ class AttributeFields(Settings):
     )
     prefixes: tuple[Annotated[int, Field(ge=1)], ...] = Field(
         default=(),
+        min_length=1,
         description="Of codes, in place of a taxonomy: values with the same first characters are a "
         "group; numbers of characters.",
         examples=[[2, 3]],
@@ -117,6 +118,7 @@ class AttributeFields(Settings):
     )
     calendar: tuple[Literal["month", "quarter", "year"], ...] = Field(
         default=(),
+        min_length=1,
         description="Of dates, likewise: days of the same month, quarter or year are a group.",
         examples=[["month", "year"]],
         exclude_if=lambda parts: not parts,
@@ -177,6 +179,7 @@ class AttributeFields(Settings):
     )
     bands: tuple[Number, ...] = Field(
         default=(),
+        min_length=1,
         description="Of confidential and non-confidential numbers: ends of the ranges that are "
         "released for values, each the first value of the next range.",
         examples=[[1_000, 5_000, 20_000]],
