@@ -28,6 +28,7 @@ from tclose.data.keys import (
     natural_kind,
     plain_type,
     to_keys,
+    to_values,
 )
 from tclose.errors import DataError
 from tclose.model.attributes import Attribute, Column
@@ -104,6 +105,17 @@ class TestKeys:
     def test_negative_zero_is_zero(self):
         keys = to_keys(pa.array([-0.0, 0.0]), "x")
         assert not np.signbit(keys).any()
+
+    def test_both_hours_of_a_clock_that_is_put_back_are_values_of_their_own(self):
+        zone = pa.timestamp("s", tz="Europe/Berlin")
+        moments = pa.array([1603589400, 1603585800, None]).cast(zone)  # half past two, twice
+        later, earlier, missing = to_values(moments)
+        assert missing is None
+        assert sorted([later, earlier]) == [earlier, later] != [later, earlier]
+        assert [str(one) for one in (later, earlier)] == [str(m) for m in moments.to_pylist()[:2]]
+        assert pa.array([later, earlier, None], zone).equals(moments)
+        assert to_values(moments.dictionary_encode()) == [later, earlier, None]
+        assert {earlier: 1}.get(to_values(moments[1:2])[0]) == 1
 
     def test_unsigned_beyond_int64(self):
         with pytest.raises(DataError, match="'x': holds integers beyond the signed 64-bit range"):

@@ -107,6 +107,17 @@ class TestSummaries:
         assert encoding.categories.to_pylist() == [0, 1]
         assert encoding.encode(table["x"].combine_chunks()).tolist() == [0, 0, 1]
 
+    @pytest.mark.parametrize("unit", ["s", "us", "ns"])
+    def test_both_hours_of_a_clock_that_is_put_back_are_counted(self, unit):
+        dtype = pa.timestamp(unit, tz="Europe/Berlin")
+        hours = pa.array([1603585800, 1603589400, 1603589400]).cast(pa.timestamp("s"))
+        table = pa.table({"x": hours.cast(dtype)})
+        of = column("x", QUASI, dtype, kind=Kind.NOMINAL)
+        summary, _ = summarise_table(table, (of,), ())
+        assert sorted(summary.columns["x"].categories.values()) == [1, 2]
+        encoding = make_encoding(of, summary.columns["x"])
+        assert encoding.encode(table["x"].combine_chunks()).tolist() == [0, 1, 1]
+
     def test_dates_that_cannot_be_categories(self):
         of = column("x", QUASI, pa.timestamp("us"), kind=Kind.NOMINAL)
         table = pa.table({"x": pa.array([2**62]).cast(pa.timestamp("us"))})

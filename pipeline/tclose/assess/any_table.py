@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from tclose.assess.auditing.class_checker import ClassChecker
 from tclose.assess.auditing.released_rows import Rows
 from tclose.data.columns import resolve_column
-from tclose.data.keys import name_type, one_zero, plain_type
+from tclose.data.keys import name_type, one_zero, plain_type, to_values
 from tclose.data.unusable_values import find_problems as find_value_problems
 from tclose.data.value_counts import confidential_keys, count_values, own_values, summarise_table
 from tclose.errors import DataError
@@ -114,7 +114,7 @@ def _texts(table: pa.Table, column: Column) -> list[str]:
     """Values of a nominal attribute in the order of their codes."""
     if column.kind is not Kind.NOMINAL:
         return []
-    present = pc.unique(one_zero(table[column.name].combine_chunks())).to_pylist()
+    present = to_values(pc.unique(one_zero(table[column.name].combine_chunks())))
     return [str(value) for value in own_values(Counter(present))]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tclose.data.column_scales import RANGE_SCALE, ColumnScale, choose_scale, measure_scale
-from tclose.data.keys import Encoding, Keys, category_type, check_span
+from tclose.data.keys import Encoding, Keys, category_type, check_span, to_values
 from tclose.data.taxonomy import taxonomy_of
 from tclose.data.value_counts import ColumnSummary
 from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, Column
@@ -22,7 +22,7 @@ def make_encoding(column: Column, summary: ColumnSummary, sample: Keys | None = 
     """
     encoding = _make_encoding(column, summary)
     if encoding.ranks is not None and encoding.categories is not None:  # ordinal: all is counted
-        counts = [summary.categories[value] for value in encoding.categories.to_pylist()]
+        counts = [summary.categories[value] for value in to_values(encoding.categories)]
         sample = encoding.ranks.repeat(counts)
     if column.role is not Role.QUASI_IDENTIFIER or sample is None:
         return encoding

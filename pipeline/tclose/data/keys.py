@@ -5,6 +5,7 @@ of nominal, boolean and ordinal columns become positions in the list of their ca
 """
 
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -132,6 +133,25 @@ def _decimal_keys(array: pa.Array) -> Int64:
 def one_zero(array: pa.Array) -> pa.Array:
     """The array with 0.0 for every -0.0, which is the same value."""
     return pc.add(array, pa.scalar(0, array.type)) if has_float_keys(array.type) else array
+
+
+def to_values(array: pa.Array) -> list[Any]:
+    """Values as Python has them, which are equal where they are the same, and have their order.
+
+    Moments of a time zone have its offset in place of it: two of the hour that a clock shows twice
+    would be equal to each other, and to none that are written otherwise.
+    """
+    values: list[Any] = array.to_pylist()
+    plain = plain_type(array.type)
+    if not (pa.types.is_timestamp(plain) and plain.tz):
+        return values
+    return [_fix_offset(value) if type(value) is datetime else value for value in values]
+
+
+def _fix_offset(moment: datetime) -> datetime:
+    offset = moment.utcoffset()
+    assert offset is not None
+    return moment.replace(tzinfo=timezone(offset), fold=0)
 
 
 def from_keys(keys: Keys, dtype: pa.DataType) -> pa.Array:

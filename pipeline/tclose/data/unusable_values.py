@@ -1,5 +1,6 @@
 """What prevents a release of a table, found in its summary: how many values of which columns."""
 
+from tclose.data.keys import to_values
 from tclose.data.listed_values import read_listed
 from tclose.data.value_counts import ColumnSummary, TableSummary
 from tclose.errors import DataError
@@ -89,5 +90,5 @@ def _count_unlisted(counted: ColumnSummary, column: Column) -> int:
     noise = column.attribute.noise
     if noise is None or not noise.values:
         return 0
-    listed = set(read_listed(noise.values, column.type).to_pylist())
+    listed = set(to_values(read_listed(noise.values, column.type)))
     return sum(n for value, n in counted.categories.items() if value not in listed)

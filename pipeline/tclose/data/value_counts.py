@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tclose.data.columns import CHECKED_ROLES
-from tclose.data.keys import Keys, has_float_keys, is_text, one_zero, plain_type, to_keys
+from tclose.data.keys import Keys, has_float_keys, is_text, one_zero, plain_type, to_keys, to_values
 from tclose.errors import DataError
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Column
@@ -160,7 +160,7 @@ def _summarise_column(values: pa.ChunkedArray, column: Column, n_missing: int) -
 def _count_categories(values: pa.Array, name: str) -> Counter[Any]:
     counted = one_zero(values).value_counts()
     try:
-        names = counted.field("values").to_pylist()
+        names = to_values(counted.field("values"))
     except (ValueError, OverflowError):
         raise DataError(
             f"column {name!r}: holds dates or times that are too early, too late or too fine to be "

@@ -159,3 +159,26 @@ def test_calendar_goes_with_dates(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "in.parquet", table())
     with pytest.raises(DataError, match="'zip': calendar goes with dates, the data hold type"):
         release(make_document(path, attributes=attributes))
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"role": QUASI, "calendar": ["month"]},
+        {"role": QUASI, "type": "nominal"},
+        {"role": CONFIDENTIAL, "type": "nominal"},
+    ],
+    ids=["calendar", "nominal", "confidential"],
+)
+def test_both_hours_of_a_clock_that_is_put_back(keys: dict[str, Any], tmp_path: Path) -> None:
+    hours = pa.array([1603585800, 1603589400, 1606000000] * 20).cast(pa.timestamp("s"))
+    zoned = people(60, seen=hours.cast(pa.timestamp("s", tz="Europe/Berlin")))
+    path = write_parquet(tmp_path / "in.parquet", zoned)
+    attributes = {"age": QUASI, "sex": QUASI, "pay": CONFIDENTIAL, "seen": keys}
+    document = make_document(path, attributes=attributes, privacy={"k": 4, "t": 0.9})
+    made = release(document)
+    audit = audit_release(made.folder)
+    assert audit.passed
+    assert add_originals(audit, parse_policy(document), Progress("none")).passed
+    if keys["role"] == CONFIDENTIAL:
+        assert made.table["seen"].value_counts().field("counts").to_pylist() == [20, 20, 20]

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tclose.assess.auditing.file_checks import open_checked, refusing_content
 from tclose.assess.auditing.misfits import refusing_misfits
-from tclose.data.keys import Keys, folder_type, plain_type, to_keys
+from tclose.data.keys import Keys, folder_type, plain_type, to_keys, to_values
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.data.value_counts import ValueCounts, count_values, merge_counts
@@ -142,7 +142,7 @@ def survey_files(
         table = read_class_columns(path, roles)
         for name, values in listed_counts.items():
             counted = table[name].combine_chunks().value_counts()
-            pairs = zip(counted.field("values").to_pylist(), counted.field("counts"), strict=True)
+            pairs = zip(to_values(counted.field("values")), counted.field("counts"), strict=True)
             values.update({value: count.as_py() for value, count in pairs})
             types[name] = plain_type(table[name].type)
         for column in roles.confidential:
@@ -172,7 +172,7 @@ def survey_files(
 def _nominal_distribution(
     column: ReleasedColumn, categories: pa.Array, counts: Counter[Any]
 ) -> Distribution:
-    values = categories.to_pylist()
+    values = to_values(categories)
     distribution = make_distribution(np.arange(len(values)), np.array([counts[v] for v in values]))
     typed = as_column(column, categories.type)
     with refusing_misfits():

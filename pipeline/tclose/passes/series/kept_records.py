@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tclose.data.keys import one_zero
+from tclose.data.keys import one_zero, to_values
 from tclose.data.value_counts import confidential_keys
 from tclose.kernels.cell_parts import count_labels
 from tclose.model.array_types import Float64, Int32, Int64, Integers
@@ -60,7 +60,7 @@ class NumberedValues:
         kinds, places = np.unique(confidential_keys(table, column), return_inverse=True)
         texts: list[str] = []
         if column.kind is Kind.NOMINAL:
-            texts = [str(one) for one in sorted(pc.unique(one_zero(listed.dictionary)).to_pylist())]
+            texts = [str(one) for one in sorted(to_values(pc.unique(one_zero(listed.dictionary))))]
         of_records = listed.indices.to_numpy(zero_copy_only=False)
         return cls(places.reshape(-1).astype(np.int32)[of_records], kinds.size, texts)
 

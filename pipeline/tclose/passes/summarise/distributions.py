@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tclose.data.encodings import make_encoding
+from tclose.data.keys import to_values
 from tclose.data.value_counts import ColumnSummary
 from tclose.model.attributes import Column
 from tclose.model.column_terms import Kind
@@ -52,7 +53,7 @@ def _write_nominal(
     """Write the distribution of nominal values, which pass 1 has counted, in their order."""
     categories = make_encoding(column, summary).categories
     assert categories is not None
-    counts = np.array([summary.categories[v] for v in categories.to_pylist()], dtype=np.int64)
+    counts = np.array([summary.categories[v] for v in to_values(categories)], dtype=np.int64)
     distribution = make_distribution(np.arange(counts.size), counts)
     workspace.new_file(DISTRIBUTIONS, attribute).write(distribution)
 
