@@ -7,6 +7,7 @@ kept by shells. Nothing that is printed has it.
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,11 +49,17 @@ def forget(arguments: argparse.Namespace, progress: "Progress") -> str:
     if arguments.json:
         return json.dumps(asdict(person), indent=2)
     earlier = "finished what an earlier forget had begun\n" if person.finished else ""
+    if person.already:
+        return f"{earlier}forgotten already in {_count_registers(person.already, person.series)}"
     if not person.releases:
         return f"{earlier}no register of series {person.series!r} has that person now"
-    n = len(person.releases)
-    registers = f"{n:,} register{'' if n == 1 else 's'} of series {person.series!r}"
+    registers = _count_registers(person.releases, person.series)
     return f"{earlier}forgotten in {registers}\n{_describe_guarantee(person, settings)}"
+
+
+def _count_registers(releases: Sequence[str], series: str) -> str:
+    n = len(releases)
+    return f"{n:,} register{'' if n == 1 else 's'} of series {series!r}"
 
 
 def _describe_guarantee(person: "ForgottenPerson", settings: "OverTimeSettings") -> str:

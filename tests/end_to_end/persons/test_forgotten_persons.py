@@ -23,6 +23,7 @@ from tclose.passes.series.forget_person import ForgottenPerson, forget_person, h
 from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import ReleaseRepository
 from tclose.releases.series.register_file import ReleasedPersons, read_register
+from tclose.releases.series.rewriting import LIST
 from tclose.releases.stores.filesystem import FolderStore
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -175,8 +176,7 @@ def test_stopped_while_files_are_put(
     assert find_findings(copied) == []
     assert not any(own & {row.tobytes() for row in one.hashes} for one in registers(copied))
     assert not list(copied.folder.rglob(".rewriting"))
-    with pytest.raises(PolicyError, match="no register has that person"):
-        forget(copied, person)
+    assert len(forget(copied, person).already) == 3  # the last one never had her
 
 
 def test_stopped_before_it_is_decided(
@@ -214,11 +214,38 @@ def test_repeated_after_it_was_stopped(
     assert main(arguments) == 0
     assert capsys.readouterr().out.splitlines() == [
         "finished what an earlier forget had begun",
-        "no register of series 'panel' has that person now",
+        "forgotten already in 3 registers of series 'panel'",
     ]
     assert find_findings(copied) == []
+    files = tree(copied.folder / "releases")
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == "forgotten already in 3 registers of series 'panel'\n"
+    assert tree(copied.folder / "releases") == files
+    (copied.folder / "whom.txt").write_text("nobody-of-that-name")
     assert main(arguments) == 2
     assert "nothing was changed" in capsys.readouterr().err
+
+
+def test_stopped_in_its_last_clearing_up(
+    copied: SeriesMonths, person: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All is in place and the list is gone: nothing has to be finished, and she is forgotten."""
+    with monkeypatch.context() as patch:
+        remove = FolderStore.remove
+
+        def remove_list(store: FolderStore, name: str) -> None:
+            remove(store, name)
+            if name == LIST:
+                raise Stopped
+
+        patch.setattr(FolderStore, "remove", remove_list)
+        with pytest.raises(Stopped):
+            forget(copied, person)
+    assert list(copied.folder.rglob(".rewriting"))
+    again = forget(copied, person)
+    assert (again.releases, again.finished) == ((), False)
+    assert [name.split("/")[0] for name in again.already] == ["panel-0", "panel-1", "panel-2"]
+    assert not list(copied.folder.rglob(".rewriting"))
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, step: str, n_times: int) -> None:

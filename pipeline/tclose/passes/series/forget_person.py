@@ -58,7 +58,8 @@ class ForgottenPerson:
 
     ``releases``: whose registers had her; ``n_held``: of these, those that the next release is held
     to; ``n_others``: persons of her cell in these, without her, 0 where they do not have her;
-    ``finished``: before that, what an earlier command had decided that was stopped was done.
+    ``finished``: before that, what an earlier command had decided that was stopped was done;
+    ``already``: where no register has her, the releases in whose registers she was forgotten.
     """
 
     series: str
@@ -66,6 +67,7 @@ class ForgottenPerson:
     n_held: int
     n_others: int
     finished: bool
+    already: tuple[str, ...] = ()
 
 
 def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson:
@@ -79,8 +81,8 @@ def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson
     Raises
     ------
     PolicyError
-        The policy is of no series, or its registers have no such person, and no earlier command
-        was finished, which may have been to forget her.
+        The policy is of no series, or its registers have no such person, nor forgot her, and no
+        earlier command was finished, which may have been to forget her.
     OutputError
         A register or what it is sealed with is not as it was published.
     BusyError
@@ -116,16 +118,26 @@ def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson
         except Exception:  # what was written is not decided, and does not stay
             finish_rewriting(series, series, expiry)
             raise
-        if not affected and not finished:
+        already = () if affected else _list_forgotten(releases, hashes)
+        if not (affected or already or finished):
             raise PolicyError(
                 f"series {series.name!r}: no register has that person, as text or as a number; "
                 "nothing was changed"
             )
         finish_rewriting(series, series, expiry)
         n_held = sum(one in held for one in affected)
-        return ForgottenPerson(
-            series.name, tuple(one.name for one in affected), n_held, max(n_others, 0), finished
-        )
+        names = tuple(one.name for one in affected)
+        return ForgottenPerson(series.name, names, n_held, max(n_others, 0), finished, already)
+
+
+def _list_forgotten(releases: Sequence[SeriesRelease], hashes: UInt64) -> tuple[str, ...]:
+    """The names of the releases whose registers list one of a person's hashes as forgotten."""
+    own = {row.tobytes() for row in hashes}
+    return tuple(
+        release.name
+        for release in releases
+        if not own.isdisjoint(row.tobytes() for row in load_register(release).forgotten)
+    )
 
 
 def _last_forgotten(releases: Sequence[SeriesRelease]) -> int:
