@@ -89,6 +89,47 @@ def test_dates_and_times_have_ranges(array):
     assert grouping.labels[0].startswith("below ")
 
 
+FAR = 300_000_000_000  # seconds: some thousand years after 9999
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("array", "first", "name"),
+    [
+        (
+            pa.array(np.arange(900) - 800_000, pa.int32()).cast(pa.date32()),
+            "-0221-12-",
+            "-0221-09-04",
+        ),
+        (
+            pa.array((np.arange(900) - 800_000) * 86_400_000).cast(pa.date64()),
+            "-0221-12-",
+            "-0221-09-04",
+        ),
+        (pa.array(FAR + np.arange(900) * 86_400).cast(pa.timestamp("s")), "11476-", "11476-08-15"),
+        (
+            pa.array(np.arange(900) * 10**15 + np.iinfo(np.int64).min).view(pa.timestamp("us")),
+            "-",
+            "-290308-12-21T19:59:05.224193",
+        ),
+        (
+            pa.array(-(10**15) + np.arange(900) * 86_400).view(pa.timestamp("s", "Europe/Berlin")),
+            "-31686",
+            "-31686",
+        ),
+        (pa.array(np.arange(900) + 10**14).cast(pa.duration("s")), "100,000,000,", "100,000,000,"),
+    ],
+    ids=["date", "milliseconds", "timestamp", "least", "zone", "duration"],
+)
+def test_dates_that_python_has_none_of_have_labels(array, first, name):
+    ranges, _ = grouped(array, 3, Kind.DATE)
+    assert ranges.labels[0].startswith(f"below {first}")
+    assert len(set(ranges.labels)) == len(ranges.labels) > 2
+    named, _ = grouped(pa.concat_arrays([array[:5]] * 4), 3, Kind.DATE)
+    assert named.labels[0].startswith(name)
+    assert len(named.labels) == 5
+
+
 @given(
     st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=15, max_size=60),
     st.integers(2, 9),

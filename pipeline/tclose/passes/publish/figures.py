@@ -119,11 +119,30 @@ def _group_names(encoding: Encoding, distribution: Distribution, k: int) -> Valu
     named = commonest[counts[commonest] >= k]
     if not encoding.is_nominal:
         named = np.sort(named)
-    texts = encoding.decode(distribution.values[named]).to_pylist()
-    labels = [_shorten(str(text)) for text in texts]
+    labels = [_shorten(_spell(value)) for value in encoding.decode(distribution.values[named])]
     of_value = np.full(counts.size, len(labels))
     of_value[named] = np.arange(len(labels))
     return ValueLabels([*labels, OTHERS] if named.size < counts.size else labels, of_value)
+
+
+def _spell(value: pa.Scalar) -> str:
+    """A value as Python writes it, or as `_spell_far` does."""
+    try:
+        return str(value.as_py())
+    except (OverflowError, ValueError):
+        return _spell_far(value)
+
+
+def _spell_far(value: pa.Scalar) -> str:
+    """A moment outside of the years 1 to 9999 as in ISO 8601, in UTC; a duration in its unit."""
+    dtype, number = value.type, max(value.value, 1 - 2**63)  # the least is no time of numpy's
+    if pa.types.is_duration(dtype):
+        return f"{number:,} {dtype.unit}"
+    if pa.types.is_date64(dtype):
+        number //= 86_400_000
+    moment = str(np.datetime64(number, "D" if pa.types.is_date(dtype) else dtype.unit))
+    year, month, rest = moment.rsplit("-", 2)
+    return f"{int(year):0{4 + year.startswith('-')}}-{month}-{rest}"
 
 
 def _shorten(text: str) -> str:
@@ -175,7 +194,11 @@ def _round_step(least: float) -> float:
 
 def _end_text(encoding: Encoding, end: float) -> str:
     if encoding.column.kind is Kind.DATE:
-        return str(encoding.decode_values(np.array([end]))[0].as_py())[:10]
+        value = encoding.decode_values(np.array([end]))[0]
+        try:
+            return str(value.as_py())[:10]
+        except (OverflowError, ValueError):
+            return _spell_far(value).partition("T")[0]
     return f"{end / _unit(encoding):,.10g}"
 
 
