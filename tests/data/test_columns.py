@@ -81,6 +81,13 @@ class TestResolve:
                 {"kind": Kind.NOMINAL},
                 "type binary is not supported; convert it",
             ),
+            (
+                CONFIDENTIAL,
+                pa.timestamp("s", "Foo/Bar"),
+                {},
+                "its time zone is not known here; store it in UTC",
+            ),
+            (QUASI, pa.timestamp("ns", "-25:00"), {}, "its time zone is not known here"),
             (QUASI, pa.decimal128(19, 0), {}, "has more than 18 digits; store it as a decimal"),
             (
                 QUASI,
@@ -115,6 +122,9 @@ class TestResolve:
         ("role", "dtype", "keys"),
         [
             (PASSTHROUGH, pa.decimal128(38, 2), {}),
+            (PASSTHROUGH, pa.timestamp("s", "Foo/Bar"), {}),
+            (CONFIDENTIAL, pa.timestamp("us", "Europe/Berlin"), {}),
+            (CONFIDENTIAL, pa.timestamp("us", "+05:30"), {}),
             (QUASI, pa.decimal128(38, 2), {"kind": Kind.NOMINAL}),
             (QUASI, pa.int8(), {"aggregate": "median"}),
             (QUASI, pa.date32(), {"aggregate": "low-median", "scale": Scale.IQR}),

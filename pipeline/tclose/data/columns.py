@@ -42,6 +42,7 @@ def resolve_column(attribute: Attribute, dtype: pa.DataType) -> Column:
             f"{where}: the policy says {column.kind}, the data hold {_describe(plain)}; convert "
             "it, or declare another type"
         )
+    _check_zone(column)
     _check_distance(column)
     _check_digits(column)
     _check_aggregate(column)
@@ -57,6 +58,20 @@ def _check_person(column: Column) -> None:
             f"column {column.name!r}: type {name_type(plain)} does not say whose a record is; "
             "store persons as text or integers"
         )
+
+
+def _check_zone(column: Column) -> None:
+    """Refuse times of a zone that nobody here can tell the days of."""
+    plain = plain_type(column.type)
+    if column.role not in CHECKED_ROLES or not pa.types.is_timestamp(plain):
+        return
+    try:
+        pa.scalar(0, plain).as_py()
+    except (LookupError, ValueError):
+        raise DataError(
+            f"column {column.name!r}: its time zone is not known here; store it in UTC, or with "
+            "the name of a zone of the IANA database (as Europe/Berlin)"
+        ) from None
 
 
 def _describe(dtype: pa.DataType) -> str:
