@@ -58,11 +58,11 @@ def end(
 
 
 def report(lineage: Lineage, progress: Progress) -> None:
-    """Emit the pending events to the configured listener; a failure is only reported."""
+    """Emit the pending events to the configured listener; of a failure is warned, once a run."""
     if not lineage.pending or not emit.is_configured():
         return
     problem = emit.emit_events(lineage.pending)
     if problem:
-        progress.info(problem)
+        progress.warn_once("lineage", problem)
     else:
         lineage.pending.clear()

@@ -125,7 +125,8 @@ class Progress:
 
     ``profiled``: the cluster's record of each task is kept too, which costs a little time.
     ``listener``: gets all lines, also those that a bar or ``none`` keeps off the terminal.
-    ``cautions``: numbered warnings are printed, whatever the style.
+    ``cautions``: numbered warnings are printed, whatever the style. ``warned``: what was warned of
+    once, and is not to be again.
     """
 
     style: str = "lines"  # bar, lines or none
@@ -136,6 +137,7 @@ class Progress:
     traces: list[Trace] = field(default_factory=list)
     pass_name: str = ""
     cautions: bool = True
+    warned: set[str] = field(default_factory=set)
 
     @contextlib.contextmanager
     def timing(self, pass_name: str) -> Iterator[None]:
@@ -246,6 +248,12 @@ class Progress:
         _print(text)
         if self.listener is not None:
             self.listener.hear(text, warns=True)
+
+    def warn_once(self, topic: str, text: str) -> None:
+        """Warn of a topic if that was not done before, in whatever words."""
+        if topic not in self.warned:
+            self.warned.add(topic)
+            self.warn(text)
 
 
 @contextlib.contextmanager
