@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from tclose.errors import OutputError
-from tclose.releases.repository.work_folders import cache_folder
+from tclose.releases.repository.work_folders import cache_folder, check_temporary
 from tclose.security.trusted_paths import TrustedFolder, UntrustedError, check_lasting, open_trusted
 
 Purpose = Literal["input", "plan", "frontier", "audit", "attack", "intrude", "dask"]
@@ -55,8 +55,9 @@ def scratch_folder(purpose: Purpose) -> Iterator[Path]:
     Raises
     ------
     OutputError
-        It cannot be made, or somebody else could reach it.
+        It cannot be made, or somebody else could reach it; TMPDIR is no folder to write in.
     """
+    check_temporary()
     clear_scratch()
     with _locked(temporary_folder()) as above:
         folder = above.path / f"{purpose}-{secrets.token_hex(16)}"

@@ -176,6 +176,20 @@ def test_folder_that_cannot_be_made_is_refused(temporary):
         pass
 
 
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("name", "why"), [("missing", "No such file"), ("file", "Not a directory")]
+)
+def test_tmpdir_that_is_no_folder_is_refused_and_no_other_taken(name, why, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TMPDIR", str(tmp_path / name))
+    with pytest.raises(OutputError, match=rf"TMPDIR .*{name}: cannot be written \({why}.*name a"):
+        scratch_folder("plan").__enter__()
+    monkeypatch.setenv("TMPDIR", "")
+    with scratch_folder("plan") as folder:
+        assert folder.is_dir()
+
+
 def test_it_is_private_and_gone_after_an_error(temporary):
     before = os.umask(0)
     try:

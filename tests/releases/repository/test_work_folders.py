@@ -96,6 +96,9 @@ def test_usual_place_is_the_users_cache_or_the_temporary_folder(tmp_path, monkey
     monkeypatch.setattr("tclose.releases.repository.work_folders.os.access", lambda *_: False)
     outer = work_folders(None, tmp_path / "out", "people")[0]
     assert str(outer.parent) == tempfile.gettempdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
+    with pytest.raises(OutputError, match=r"TMPDIR .*missing: cannot be written"):
+        work_folders(None, tmp_path / "out", "people")
 
 
 def test_folder_of_somebody_else_is_refused(tmp_path):

@@ -50,7 +50,29 @@ def _usual_folder() -> Path:
     cache = cache_folder()
     if cache is not None:
         return cache / "tclose" / "work"
+    check_temporary()
     return Path(tempfile.gettempdir()) / f"tclose-{os.getuid()}"
+
+
+def check_temporary() -> None:
+    """Refuse a TMPDIR that cannot be written: Python would take another folder, and not say so.
+
+    Raises
+    ------
+    OutputError
+        Names it.
+    """
+    named = os.environ.get("TMPDIR")
+    if not named:
+        return
+    try:
+        with tempfile.TemporaryFile(dir=named) as file:
+            file.write(b"blat")  # as Python tries it
+    except OSError as error:
+        raise OutputError(
+            f"TMPDIR {named}: cannot be written ({error.strerror}); name a folder in which this "
+            "user can write, or none for the system's own"
+        ) from None
 
 
 def cache_folder() -> Path | None:
