@@ -105,3 +105,18 @@ def test_seals_that_could_not_be_checked_are_mentioned(published):
     assert audit.notes == [
         "internal/seal.json: not checked, because the release key is not available"
     ]
+
+
+@pytest.mark.parametrize("content", [b"", b"k" * 31, b"k" * 33])
+def test_damaged_key_is_no_finding_about_the_release(content, published):
+    (published.parents[1] / ".release-key").write_bytes(content)
+    with pytest.raises(OutputError, match=r"\.release-key: is not a release key; put back the 32"):
+        audit_release(published)
+
+
+def test_other_key_is_named_where_all_that_is_sealed_seems_changed(published):
+    edit(published / "internal" / "manifest.json", method="mdav")
+    assert not any("release key" in finding for finding in audit_release(published).findings)
+    (published.parents[1] / ".release-key").write_bytes(b"k" * 32)
+    findings = audit_release(published).findings
+    assert any("internal/plan.json: its content has changed, or the re" in one for one in findings)

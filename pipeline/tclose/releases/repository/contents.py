@@ -11,7 +11,7 @@ from pathlib import Path
 from tclose.data.places.bucket_paths import BucketPath
 from tclose.data.places.locations import INTERNAL, Location, internal_of
 from tclose.data.places.untrusted_files import MalformedError, read_bounded
-from tclose.errors import ForbiddenError
+from tclose.errors import ForbiddenError, OutputError
 from tclose.releases.manifest.internal_manifest import InternalManifest, Origin
 from tclose.releases.manifest.public_manifest import Manifest, parse_as
 from tclose.releases.manifest.sections import DataFile, Document
@@ -29,6 +29,7 @@ from tclose.releases.stores.store import Store
 MANIFEST = "manifest.json"
 DOCUMENTS = ("datapackage.json", "dictionary.md", "report.html")
 KEY_FILE = "release-key"
+KEY_BYTES = 32
 _BLOCK = 1 << 22
 
 
@@ -203,12 +204,35 @@ def find_broken_seals(release: Location) -> list[str]:
 
 
 def find_key(release: Location) -> bytes | None:
-    """The key that releases of an output folder are sealed with; None where it is not at hand."""
+    """The key that releases of an output folder are sealed with; None where it is not at hand.
+
+    Raises
+    ------
+    OutputError
+        The file is there, and is no key: whatever was sealed would seem to be changed.
+    """
     for output in _list_outputs(release):
         with contextlib.suppress(OSError, ForbiddenError):
-            if (key := open_store(output).read(KEY_FILE)) is not None:
-                return key
+            store = open_store(output)
+            if (key := store.read(KEY_FILE)) is not None:
+                return check_key(key, store)
     return None
+
+
+def check_key(key: bytes | None, store: Store) -> bytes:
+    """The release key of a store, as it was read.
+
+    Raises
+    ------
+    OutputError
+        It is missing, or has not as many bytes as a key has.
+    """
+    if key is None or len(key) != KEY_BYTES:
+        raise OutputError(
+            f"output {store.private(KEY_FILE)}: is not a release key; put back the {KEY_BYTES} "
+            "bytes it had, or remove it: releases then get new ids"
+        )
+    return key
 
 
 def _list_outputs(release: Location) -> list[Location]:

@@ -31,7 +31,9 @@ from tclose.data.places.untrusted_files import read_bounded
 from tclose.errors import OutputError, TcloseError
 from tclose.releases.repository.contents import (
     DOCUMENTS,
+    KEY_BYTES,
     KEY_FILE,
+    check_key,
     file_sha256,
     is_intact,
     open_store,
@@ -62,7 +64,6 @@ __all__ = [
     "read_manifest",
 ]
 
-KEY_BYTES = 32
 _CURRENT_BYTES = 4096
 
 
@@ -154,12 +155,7 @@ class ReleaseRepository:
         if key is None:
             store.create(KEY_FILE, secrets.token_bytes(KEY_BYTES))
             key = store.read(KEY_FILE)
-        if key is None or len(key) != KEY_BYTES:
-            raise OutputError(
-                f"output {store.private(KEY_FILE)}: is not a release key; put back the {KEY_BYTES} "
-                "bytes it had, or remove it: releases then get new ids"
-            )
-        return key
+        return check_key(key, store)
 
     def find_release_key(self) -> bytes | None:
         """The secret, for those who write nothing; None where it is not there or not readable."""

@@ -23,6 +23,7 @@ REGISTER_FILE = "register.parquet"  # of a series: its digest is in the internal
 _MOST_BYTES = 1 << 30  # of a plan with very many partitions
 PUBLIC, INSIDE = "manifest.json", ("manifest.json", "plan.json", "lineage.jsonl")
 REPORT = "report.html"
+_OTHER_KEY = ", or the release key (.release-key) is not the one that it was sealed with"
 
 
 class _Inside(Section):
@@ -75,7 +76,7 @@ def verify_signatures(release: Location, key: bytes) -> list[str]:
     places = {PUBLIC: release / PUBLIC} | {f"internal/{n}": internal / n for n in inside}
     if not isinstance(seals, dict) or seals.keys() != places.keys() or _dump(seals) != written:
         return [f"internal/{SEAL_FILE}: is damaged"]
-    broken = []
+    changed, broken = [], []
     for name, place in places.items():
         try:
             content = read_bounded(place, _MOST_BYTES)
@@ -83,5 +84,7 @@ def verify_signatures(release: Location, key: bytes) -> list[str]:
             broken.append(f"{name}: is missing")
             continue
         if not hmac.compare_digest(_seal(key, release.name, name, content), str(seals[name])):
-            broken.append(f"{name}: its content has changed")
-    return broken
+            changed.append(name)
+    # of all at once the key is the likelier cause
+    cause = _OTHER_KEY if len(changed) == len(places) else ""
+    return broken + [f"{name}: its content has changed{cause}" for name in changed]
