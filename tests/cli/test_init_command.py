@@ -37,6 +37,15 @@ def confirm(policy: Path) -> None:
     policy.write_text(text.replace(lines[1], ""), encoding="utf-8")
 
 
+def test_blanks_around_numbers_are_to_be_looked_at(tmp_path, capsys) -> None:
+    lines = [f"{i % 70},{' ' * (i % 2)}{i},{'ab'[i % 2]}" for i in range(300)]
+    (tmp_path / "staff.csv").write_text("\n".join(["age,income,sex", *lines]) + "\n")
+    assert main(["init", "staff.csv"]) == 0
+    printed = capsys.readouterr().out
+    assert "look at income: numbers or dates with blanks before or after them" in printed
+    assert printed.count("blanks before") == 1
+
+
 def test_from_a_foreign_export_to_a_release(tmp_path, capsys) -> None:
     """Init, three confirmations, run."""
     german_payroll(3_000).write(tmp_path)

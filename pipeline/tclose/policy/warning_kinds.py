@@ -25,14 +25,15 @@ MODE_OF_MANY = WarningKind(
 LOOKS_LIKE_DATES = WarningKind(
     "TC-W002",
     "text that looks like dates",
-    "say how they are written, as in date_format: '%d.%m.%Y', or store dates; type: nominal keeps "
-    "them as texts",
+    "say how they are written, as in date_format: '%d.%m.%Y', take blanks around them out, or "
+    "store dates; type: nominal keeps them as texts",
 )
 LOOKS_LIKE_NUMBERS = WarningKind(
     "TC-W003",
     "text that looks like numbers",
-    "say how they are written by decimal and thousands, name the texts of missing values in "
-    "input.missing_values, or store numbers; type: nominal keeps them as texts",
+    "say how they are written by decimal and thousands, take blanks around them out, name the "
+    "texts of missing values in input.missing_values, or store numbers; type: nominal keeps them "
+    "as texts",
 )
 MANY_DROPPED = WarningKind(
     "TC-W004",

@@ -101,6 +101,23 @@ class TestCases:
         assert planned(capsys, write(tmp_path, roles, missing="drop")) == {}
 
 
+@pytest.mark.parametrize(
+    ("spell", "code", "what"),
+    [
+        (" {}", "TC-W003", "numbers"),
+        ("{}\u00a0", "TC-W003", "numbers"),
+        (" 0{}.01.2021", "TC-W002", "dates"),
+    ],
+)
+def test_blanks_around_numbers_and_dates_are_named(
+    spell, code, what, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setitem(COLUMNS, "city", [spell.format(1 + i % 9) for i in range(N)])
+    said = planned(capsys, write(tmp_path, {"city": QUASI, "grade": SECRET}))
+    assert f"look like {what} with blanks before or after them" in said[code]["message"]
+    assert "take blanks around them out" in said[code]["remedy"]
+
+
 def test_codes_that_were_said_to_be_categories_are_no_numbers(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(COLUMNS, "city", [f"{i % 9},5" for i in range(N)])
     roles: dict = {"city": QUASI, "grade": SECRET}

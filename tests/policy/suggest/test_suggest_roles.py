@@ -118,6 +118,16 @@ class TestKinds:
         found = profile_column("x", pa.chunked_array([[*AGES, "about 40"]]), PLAIN, ())
         assert (found.kind, found.n_odd) == (Kind.NOMINAL, 1)
 
+    @pytest.mark.parametrize(
+        ("texts", "has_blanks"),
+        [(AGES, False), ([f" {age}" for age in AGES], True), (["2021-01-06 "] * 9, True),
+         ([" 04897", "10115 "], False), ([" a", "b "], False)],
+    )  # fmt: skip
+    def test_blanks_around_numbers(self, texts, has_blanks):
+        found = profile_column("x", pa.chunked_array([texts]), PLAIN, ())
+        assert found.has_blanks is has_blanks
+        assert found.is_faulty is has_blanks
+
 
 @pytest.mark.parametrize(
     ("name", "parts"),

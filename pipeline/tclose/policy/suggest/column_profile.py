@@ -38,7 +38,8 @@ class ColumnProfile:
     share of the commonest value; ``skew``: third standardised moment of numbers; ``n_words``: mean
     words of a text; ``is_sequence``: numbers that count up; ``n_odd``: texts among numbers or
     dates; ``is_even``: whole numbers spread evenly over their range; ``length``: of texts, all of
-    them, 0 where they differ; ``is_padded``: digits that begin with zeros.
+    them, 0 where they differ; ``is_padded``: digits that begin with zeros; ``has_blanks``: texts
+    that are numbers or dates but for blanks before or after them.
     """
 
     name: str
@@ -58,12 +59,18 @@ class ColumnProfile:
     length: int = 0
     is_padded: bool = False
     n_odd: int = 0
+    has_blanks: bool = False
     rarest: int = 0
 
     @property
     def distinct(self) -> float:
         """Distinct values per present one."""
         return self.n_distinct / self.n_present if self.n_present else 0.0
+
+    @property
+    def is_faulty(self) -> bool:
+        """True for numbers or dates that no run reads as such until they are corrected."""
+        return bool(self.n_odd) or self.has_blanks
 
     @property
     def missing(self) -> float:
@@ -102,6 +109,10 @@ def _describe_texts(profile: ColumnProfile, texts: pa.Array) -> ColumnProfile:
     rewritten = rewrite_texts(pa.chunked_array([texts]), profile.text_format)
     kind, n_odd = _find_kind(rewritten)
     profile = replace(profile, kind=kind, n_odd=n_odd, pattern=_find_pattern(distinct))
+    if kind is Kind.NOMINAL and not n_odd:
+        bare = pa.chunked_array([pc.utf8_trim_whitespace(texts)])
+        bare_kind, _ = _find_kind(rewrite_texts(bare, profile.text_format))
+        profile = replace(profile, has_blanks=bare_kind in (Kind.NUMERIC, Kind.DATE))
     if kind is Kind.NUMERIC:
         return _describe_numbers(profile, rewritten.cast(pa.float64()).combine_chunks())
     if kind is not Kind.NOMINAL or not len(distinct):

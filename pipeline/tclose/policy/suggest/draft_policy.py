@@ -135,6 +135,11 @@ def _find_notes(
             )
         if name in spellings.ambiguous:
             notes.append(f"{spellings.ambiguous[name]}; check which is right")
+        if suggestion.profile.has_blanks:  # which may have made its role
+            notes.append(
+                "numbers or dates with blanks before or after them, which are read as texts: take "
+                "the blanks out of the data, and say its type"
+            )
         if suggestion.role is not Role.IDENTIFIER:
             notes += _notes_of(suggestion, table[name])
         if notes:

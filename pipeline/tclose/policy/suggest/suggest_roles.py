@@ -117,7 +117,7 @@ def _find_text(profile: ColumnProfile) -> str | None:
         return "free text, in which there may be names"
     if profile.distinct > _MANY and profile.n_distinct > _UNKNOWN_TEXTS / 2:
         return "most records have a text of their own"
-    if profile.n_odd or find_word(profile.name, KNOWN):
+    if profile.is_faulty or find_word(profile.name, KNOWN):
         return None
     many = profile.n_distinct > _UNKNOWN_TEXTS and profile.distinct * _FEW_ROWS > 1
     return "many different texts, which may be names" if many else None
@@ -170,7 +170,7 @@ def suggest_centre(suggestion: Suggestion, kind: Kind | None) -> str | None:
     profile = suggestion.profile
     if suggestion.role is not Role.QUASI_IDENTIFIER or not 0 < profile.missing <= MUCH_MISSING:
         return None
-    if profile.n_odd:  # no category, but numbers or dates that are still to be corrected
+    if profile.is_faulty:  # no category, but numbers or dates that are still to be corrected
         return None
     return "mode" if kind in (Kind.NOMINAL, Kind.BOOLEAN) else "median"
 

@@ -98,9 +98,11 @@ def _warn_of_texts(plan: Plan, table: TableSummary) -> Iterator[PlanWarning]:
             (warning_kinds.LOOKS_LIKE_DATES, _DATE, "dates"),
             (warning_kinds.LOOKS_LIKE_NUMBERS, _NUMBER, "numbers"),
         ):
-            if _share_of(counts, pattern) >= ALIKE:
-                message = f"column {column.name!r}: texts that look like {what}, read as categories"
-                yield make_warning(kind, message, [column.name])
+            share, bare_share = _shares_of(counts, pattern)
+            if bare_share >= ALIKE:
+                blanks = "" if share >= ALIKE else " with blanks before or after them"
+                message = f"texts that look like {what}{blanks}, read as categories"
+                yield make_warning(kind, f"column {column.name!r}: {message}", [column.name])
 
 
 def _inferred_texts(plan: Plan) -> Iterator[Column]:
@@ -116,14 +118,19 @@ def _inferred_texts(plan: Plan) -> Iterator[Column]:
             yield column
 
 
-def _share_of(counts: Counter[Any], pattern: str) -> float:
-    """Return the share of records whose text has a form."""
+def _shares_of(counts: Counter[Any], pattern: str) -> tuple[float, float]:
+    """The share of records whose text has a form, and of those that have it without blanks."""
     n_records = counts.total()
     if n_records < _FEW:
-        return 0.0
+        return 0.0, 0.0
     texts = pa.array([str(text) for text in counts], pa.string())
-    fits = pc.match_substring_regex(texts, pattern)
-    return float((pc.sum(pc.if_else(fits, pa.array(counts.values()), 0)).as_py() or 0) / n_records)
+    n_of = pa.array(counts.values())
+
+    def share(some: pa.Array) -> float:
+        fits = pc.match_substring_regex(some, pattern)
+        return float((pc.sum(pc.if_else(fits, n_of, 0)).as_py() or 0) / n_records)
+
+    return share(texts), share(pc.utf8_trim_whitespace(texts))
 
 
 def _warn_of_categories(plan: Plan, table: TableSummary) -> Iterator[PlanWarning]:
