@@ -103,6 +103,7 @@ class TestPolicyFile:
             ("engine={scheduler: tcp://h:1, tls: {ca: a, cert: b, key: c}}", "write tls://"),
             ("engine.workers=0", "engine.workers: has to be a whole number from 1, or auto"),
             ("engine.memory_per_worker=lots", "has to be a size as in 4GB, or auto"),
+            ("engine.memory_per_worker=1MB", "is less than a worker holds before it has read a r"),
             ("input.delimiter=tab", "input.delimiter: has to be one ASCII character"),
             ("input.missing_values=NA", "input.missing_values: has to be a list"),
             (f"name={'n' * 101}", "beginning with one of the first two, 100 at most (given: 'nnn"),

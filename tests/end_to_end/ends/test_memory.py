@@ -20,9 +20,9 @@ from tclose.passes.plan.search_budget import choose_search_budget
 from tclose.passes.release import (
     open_release,
 )
-from tclose.policy.sections.engine_settings import EngineSettings
+from tclose.policy.sections.engine_settings import LEAST_MEMORY, EngineSettings
 from tclose.runtime.engines.engine import InProcess, OnCluster, connect
-from tclose.runtime.engines.local import LEAST_MEMORY, local_cluster
+from tclose.runtime.engines.local import local_cluster
 from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -67,17 +67,6 @@ def test_workers_with_too_little_end_the_run_and_do_not_stand_still():
         assert list(engine.run(hold, [1])) == [(0, 1.0)]
         with pytest.raises(LostError, match=r"give engine\.memory_per_worker more"):
             list(engine.run(hold, [40_000_000]))
-
-
-def test_workers_that_could_not_even_start_are_refused(tmp_path):
-    path = write_discharges(tmp_path / "discharges.parquet", 5_000)
-    engine = {"workers": 1, "memory_per_worker": "150MB"}
-    policy = discharge_policy(path, tmp_path / "releases", engine=engine)
-    with pytest.raises(
-        PolicyError, match=r"memory_per_worker 150MB: is 150 MB .*; give it 256MB or more"
-    ):
-        run_with(policy, Progress("none"))
-    assert not list(tmp_path.rglob("manifest.json"))
 
 
 ANY_PLAN: Any = None  # nobody looks at it

@@ -61,6 +61,18 @@ def test_sizes_of_memory(size: str) -> None:
     assert parse(memory_per_worker=size).memory_per_worker == size
 
 
+@pytest.mark.parametrize("size", ["1MB", "255.9 mb", "244MiB", "0GB"])
+def test_memory_that_no_worker_starts_with(size: str) -> None:
+    with pytest.raises(ValidationError, match="before it has read a record; give it 256MB or more"):
+        parse(memory_per_worker=size)
+
+
+@pytest.mark.parametrize(("size", "n_bytes"), [("256MB", 256 * 10**6), ("0.5 gib", 2**29)])
+def test_bytes_of_sizes(size: str, n_bytes: int) -> None:
+    assert parse(memory_per_worker=size).memory_bytes == n_bytes
+    assert parse(memory_per_worker="auto").memory_bytes is None
+
+
 @pytest.mark.parametrize("size", ["2", "GB", "-2GB", "2 B", "2GB ", "2,5GB"])
 def test_what_is_no_size(size: str) -> None:
     with pytest.raises(ValidationError, match="memory_per_worker"):

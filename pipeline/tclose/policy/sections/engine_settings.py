@@ -1,5 +1,6 @@
 """The ``engine`` section of a policy: what the passes run on. It decides no byte of the data."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -8,6 +9,9 @@ from tclose.policy import warning_kinds
 
 LOCAL = "local"
 KUBERNETES = "kubernetes"
+# A worker holds 150 MB before it has read a record, and one that is above its limit by then is
+# ended and started anew for ever.
+LEAST_MEMORY = 256_000_000
 
 _File = Annotated[str, Field(min_length=1, pattern=r"^[^\x00]*$")]
 # What a DNS label may be, less what the Dask operator and a run append to it.
@@ -83,7 +87,9 @@ class EngineSettings(_Section):
     )
     memory_per_worker: (
         Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?[kKmMgGtT][iI]?[bB]$")] | Literal["auto"]
-    ) = Field(default="auto", description="Of a local cluster.", examples=["2GB", "auto"])
+    ) = Field(
+        default="auto", description="Of a local cluster; at least 256MB.", examples=["2GB", "auto"]
+    )
 
     strict: bool = Field(
         default=False, description="true: a run with numbered warnings is refused."
@@ -93,6 +99,17 @@ class EngineSettings(_Section):
         description="Numbers of warnings that a strict run is not refused for.",
         examples=[[warning_kinds.NEARLY_DISTINCT.code]],
     )
+
+    @field_validator("memory_per_worker")
+    @classmethod
+    def _check_memory(cls, size: str) -> str:
+        n_bytes = _read_size(size)
+        if n_bytes is not None and n_bytes < LEAST_MEMORY:
+            raise ValueError(
+                "is less than a worker holds before it has read a record; give it "
+                f"{LEAST_MEMORY // 1_000_000}MB or more"
+            )
+        return size
 
     @field_validator("accepted_warnings")
     @classmethod
@@ -111,3 +128,17 @@ class EngineSettings(_Section):
         if self.tls is not None and self.scheduler.startswith("tcp://"):
             raise ValueError("tcp:// is not encrypted, and tls is given; write tls://")
         return self
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """Bytes that a worker is limited to; None for auto."""
+        return _read_size(self.memory_per_worker)
+
+
+def _read_size(text: str) -> int | None:
+    """Bytes of a size as in 2GB or 1.5 GiB; None for auto."""
+    size = re.fullmatch(r"([\d.]+) ?([kmgt])(i?)b", text.lower())
+    if size is None:
+        return None
+    number, unit, is_binary = size.groups()
+    return int(float(number) * (1024 if is_binary else 1000) ** ("kmgt".index(unit) + 1))

@@ -3,7 +3,6 @@
 import contextlib
 import multiprocessing
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from multiprocessing import forkserver, resource_tracker
@@ -12,7 +11,7 @@ from typing import Any
 
 from tclose.data.places.process_limits import OPEN_FILES, ensure_open_files
 from tclose.errors import LostError, PolicyError
-from tclose.policy.sections.engine_settings import EngineSettings
+from tclose.policy.sections.engine_settings import LEAST_MEMORY, EngineSettings
 from tclose.runtime.engines.certificates import make_tls_configuration
 from tclose.runtime.engines.dask_logs import QUIET_LOGGING, SILENT, silence_dask_logs
 from tclose.runtime.engines.steady_clock import use_steady_clock
@@ -21,9 +20,6 @@ from tclose.runtime.scratch import place_sockets, scratch_folder
 
 MAX_AUTO_WORKERS = 16
 _FILES_PER_WORKER = 16  # that the run's own process has open: pipes and connections, ten at least
-# A worker holds 150 MB before it has read a record, and one that is above its limit by then is
-# ended and started anew for ever.
-LEAST_MEMORY = 256_000_000
 
 _WORKER_START = "tclose.runtime.engines.worker_start"
 # A worker's arrays come and go by the megabyte. As glibc and Dask have it, each goes back to the
@@ -222,13 +218,7 @@ def worker_count(settings: EngineSettings) -> int:
 
 def memory_limit(settings: EngineSettings) -> str | int:
     """Bytes that a worker is limited to, or ``auto``."""
-    if settings.memory_per_worker == "auto":
-        return "auto"
-    size = re.fullmatch(r"([\d.]+) ?([kmgt])(i?)b", settings.memory_per_worker.lower())
-    assert size is not None  # by the setting's pattern
-    number, unit = size.group(1, 2)
-    base = 1024 if "ib" in settings.memory_per_worker.lower() else 1000
-    return int(float(number) * base ** ("kmgt".index(unit) + 1))
+    return "auto" if settings.memory_bytes is None else settings.memory_bytes
 
 
 def bytes_per_worker(settings: EngineSettings) -> int:
