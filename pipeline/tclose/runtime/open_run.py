@@ -13,6 +13,7 @@ from typing import Any
 
 from tclose.data.files import input_files
 from tclose.data.files.inspection import FileContent
+from tclose.data.places.process_limits import add_place
 from tclose.errors import PolicyError, TcloseError, VerificationError
 from tclose.policy.policy import Policy
 from tclose.releases.lineage.run_events import Lineage, import_client
@@ -92,6 +93,7 @@ def open_run(
                 try:
                     yield run
                 except Exception as error:
+                    add_place(error, run.root)
                     _abandon(run, error, progress)
                     raise
                 except BaseException:  # an interrupt; what was done is gone on with

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
+from tclose.data.places.process_limits import add_place
 from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.engines.engine import Engine, to_safe_error
 from tclose.runtime.free_memory import free_memory
@@ -88,6 +89,7 @@ class _Runner(Generic[Item, Result]):
                 result = self.task.function(call.workspace, call.item, pending)
             files.finish(result, tuple(pending.suffixes), self.task.result)
         except Exception as error:
+            add_place(error, call.workspace.root)
             raise to_safe_error(error, f"{self.task.name}, task {call.name}") from None
         finally:
             if self.task.is_large:

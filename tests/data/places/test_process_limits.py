@@ -12,7 +12,7 @@ import pytest
 from support.cases.people import people, policy_for, write_csv, write_policy
 from tclose.cli.main import main
 from tclose.data.files.input_files import reading_file
-from tclose.data.places.process_limits import OPEN_FILES, ensure_open_files
+from tclose.data.places.process_limits import OPEN_FILES, add_place, ensure_open_files
 from tclose.errors import DataError, LimitError, LostError
 from tclose.runtime.engines.engine import to_safe_error
 
@@ -94,3 +94,33 @@ def test_limits_are_told_with_their_remedy(number, remedy):
     known = to_safe_error(OSError(number, os.strerror(number)), "encode, task 3")
     assert known.retryable
     assert remedy in str(known)
+
+
+def test_place_that_is_full_is_named(tmp_path):
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    add_place(full, tmp_path / "work")
+    assert f"No space left on device in {tmp_path}/work; make room" in str(to_safe_error(full, "x"))
+    add_place(full, tmp_path / "other")  # what is named stays
+    assert f"in {tmp_path}/work;" in str(to_safe_error(full, "x"))
+    missing = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    add_place(missing, tmp_path)
+    assert str(tmp_path) not in str(to_safe_error(missing, "x"))
+
+
+def test_values_in_names_of_partitions_are_not_told(tmp_path):
+    file = str(tmp_path / "data" / "site=canary" / "part-00000.parquet")
+    shown = str(to_safe_error(OSError(errno.EROFS, os.strerror(errno.EROFS), file), "x"))
+    assert f" in {tmp_path}/data; choose another place" in shown
+    assert "canary" not in shown
+
+
+@pytest.mark.parametrize("limit", [256, 2_048])
+def test_run_that_meets_the_limit_of_files_says_where(limit, policy, tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-m", "tclose", "run", str(policy), "--quiet"],
+        check=False, capture_output=True, text=True, timeout=300,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )  # fmt: skip
+    assert ended.returncode == 1
+    assert f": File too large in {tmp_path}/releases" in ended.stderr
+    assert "raise the limit (ulimit -f)" in ended.stderr

@@ -153,6 +153,17 @@ def test_a_dictionary_that_is_larger_than_the_disk_is_refused(tmp_path, monkeypa
         plan_of(long_policy(source, "1GB"), tmp_path)
 
 
+def test_room_that_is_nearly_none_is_told_in_kilobytes(tmp_path, monkeypatch):
+    source = write_parquet(tmp_path / "people.parquet", people(400))
+    monkeypatch.setattr(
+        "tclose.passes.plan.notices.footprint.shutil.disk_usage", lambda _: Usage(0, 0, 2_000)
+    )
+    with pytest.raises(
+        DataError, match=r"take \d+ kB when .* about \d+ kB, and there are 2 kB in /"
+    ):
+        plan_of(policy_for(source), tmp_path)
+
+
 def test_records_that_do_not_fit_together_are_refused(tmp_path):
     table = people(30_000, text=texts_of(30_000, 6_000))
     source = write_parquet(tmp_path / "people.parquet", table)

@@ -1,5 +1,9 @@
 """Working tables on disk: class keys of both kinds, and distributions that are replaced."""
 
+import errno
+import resource
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -43,6 +47,24 @@ def test_pieces_of_an_array_are_read_as_one(pieces, is_narrow, tmp_path):
     joined = file.read()
     assert joined.dtype == (np.int64 if np.int64 in types else np.int32)
     assert joined.tolist() == [number for piece in pieces for number in piece]
+
+
+@pytest.fixture
+def short_files() -> Iterator[None]:
+    """Files of at most 4 kB, beyond which nothing can be written."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.usefixtures("short_files")
+def test_array_that_is_not_written_whole_says_why(tmp_path):
+    file = ArrayFile(tmp_path / "array")
+    for write in (file.write, lambda array: file.write_pieces([array, array])):
+        with pytest.raises(OSError, match="File too large") as error:
+            write(np.arange(10_000))
+        assert (error.value.errno, error.value.filename) == (errno.EFBIG, str(tmp_path))
 
 
 def test_texts_of_several_pieces_sort_as_the_release_does():

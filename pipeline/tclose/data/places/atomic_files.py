@@ -5,6 +5,8 @@ import os
 import secrets
 from pathlib import Path
 
+from tclose.data.places.process_limits import add_place
+
 
 def file_digest(path: Path) -> bytes:
     """SHA-256 of a file's bytes: processors have instructions for it."""
@@ -25,5 +27,8 @@ def write_atomically(
             if is_forced:
                 os.fsync(stream.fileno())
         draft.replace(path)
+    except OSError as error:
+        add_place(error, path.parent)
+        raise
     finally:
         draft.unlink(missing_ok=True)

@@ -1,13 +1,16 @@
 """Limits of the system on a process: detected before they are met where possible."""
 
 import errno
+import os
 import resource
 from collections.abc import Mapping
+from pathlib import Path
 
 from tclose.errors import LimitError, LostError
 
 OPEN_FILES = 128  # of a command that works in its own process: it has 20 to 80
 _ENOUGH = 4096  # to which a limit is raised if it may be
+_PROBE_BYTES = 1 << 20
 # Error numbers of calls that met a limit of the process or of the machine, and remedies.
 _REMEDIES: Mapping[int, str] = {
     errno.EMFILE: "raise the limit (ulimit -n)",
@@ -17,7 +20,9 @@ _REMEDIES: Mapping[int, str] = {
     errno.EFBIG: "raise the limit (ulimit -f), or give output.rows_per_file less",
     errno.EDQUOT: "make room, or have the quota raised",
     errno.ENOSPC: "make room, or choose another place",
+    errno.EROFS: "choose another place",
 }
+_OF_PLACES = (errno.EFBIG, errno.EDQUOT, errno.ENOSPC, errno.EROFS)
 _NOT_OF_DATA = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
@@ -45,6 +50,35 @@ def find_remedy(error: BaseException) -> str:
     """Return the remedy for an error that met a limit of the system; empty for other errors."""
     number = error.errno if isinstance(error, OSError) else None
     return _REMEDIES.get(number, "") if number is not None else ""
+
+
+def add_place(error: BaseException, folder: Path) -> None:
+    """Name the folder in which something could not be written, if the error names no file."""
+    if isinstance(error, OSError) and error.errno in _OF_PLACES and error.filename is None:
+        error.filename = str(folder)
+
+
+def find_unwritable(error: OSError) -> str:
+    """Return where something could not be written; empty for other errors.
+
+    Folders below one of a release's partition, whose name quotes a value, are left out.
+    """
+    if error.errno not in _OF_PLACES or not isinstance(error.filename, str):
+        return ""
+    parts = Path(error.filename).parts
+    n_kept = next((i for i, part in enumerate(parts) if "=" in part), len(parts))
+    return str(Path(*parts[:n_kept]))
+
+
+def find_cause(path: Path) -> OSError:
+    """Find why a file could not be written whole, by writing on; for libraries that do not tell."""
+    try:
+        with path.open("ab", buffering=0) as stream:
+            for _ in range(2):  # the first may be cut short, and is no error then
+                stream.write(bytes(_PROBE_BYTES))
+    except OSError as error:
+        return OSError(error.errno, error.strerror, str(path.parent))
+    return OSError(errno.EIO, os.strerror(errno.EIO), str(path.parent))
 
 
 def check_limits(error: OSError, place: str) -> None:

@@ -1,5 +1,6 @@
 """Working tables on disk: Arrow files, and plain arrays by rows or by columns."""
 
+import contextlib
 import errno
 import mmap
 import os
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike
 
+from tclose.data.places.process_limits import find_cause
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 
@@ -92,7 +94,7 @@ class ArrayFile(WorkingFile):
 
     def write(self, array: np.ndarray) -> None:
         """Write an array."""
-        with self.path.open("wb") as stream:
+        with _naming_cause(self.path), self.path.open("wb") as stream:
             np.save(stream, array)
 
     def write_pieces(self, pieces: Sequence[np.ndarray]) -> None:
@@ -100,7 +102,7 @@ class ArrayFile(WorkingFile):
         shape = (sum(piece.size for piece in pieces),)
         dtype = np.result_type(np.int32, *pieces)
         header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
-        with self.path.open("wb") as stream:
+        with _naming_cause(self.path), self.path.open("wb") as stream:
             np.lib.format.write_array_header_1_0(stream, header)
             for piece in pieces:
                 piece.astype(dtype, copy=False).tofile(stream)
@@ -123,6 +125,17 @@ class ArrayFile(WorkingFile):
         with self.path.open("r+b") as file:
             os.posix_fallocate(file.fileno(), 0, self.path.stat().st_size)
         return array
+
+
+@contextlib.contextmanager
+def _naming_cause(path: Path) -> Iterator[None]:
+    """Say why a file was not written whole, of which numpy says how many values alone."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise find_cause(path) from None
+        raise
 
 
 @dataclass(frozen=True)

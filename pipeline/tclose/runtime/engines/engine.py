@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from tclose.data.files.input_files import find_files, total_bytes
-from tclose.data.places.process_limits import find_remedy
+from tclose.data.places.process_limits import find_remedy, find_unwritable
 from tclose.errors import LostError, TaskError, TcloseError, UnreachableError
 from tclose.policy.policy import Policy
 from tclose.policy.sections.engine_settings import LOCAL, EngineSettings
@@ -315,8 +315,9 @@ def to_safe_error(error: BaseException, place: str) -> TcloseError:
     lost = isinstance(error, (OSError, CancelledError)) and not isinstance(error, _LASTING)
     kind = LostError if lost else TaskError
     if isinstance(error, OSError) and error.strerror:
-        remedy = find_remedy(error)
-        return kind(f"{place}: {error.strerror}{'; ' if remedy else ''}{remedy} ({where})")
+        remedy, path = find_remedy(error), find_unwritable(error)
+        what = f"{error.strerror} in {path}" if path else error.strerror
+        return kind(f"{place}: {what}{'; ' if remedy else ''}{remedy} ({where})")
     return kind(f"{place}: stopped by {type(error).__name__} ({where})")
 
 

@@ -127,15 +127,21 @@ def check_disk(contents: Sequence[FileContent], folder: Path) -> None:
     """
     of_file = {c.file.name: sum(w.held + w.passthrough for w in c.widths) for c in contents}
     needed = 2 * sum(of_file.values())
-    there = shutil.disk_usage(_existing(folder)).free
+    place = _existing(folder)
+    there = shutil.disk_usage(place).free
     if needed > there:
         name = max(of_file, key=lambda n: of_file[n])
         raise DataError(
-            f"file {name}: its columns take {of_file[name] / 1e6:,.0f} MB when they are decoded, "
+            f"file {name}: its columns take {_in_words(of_file[name])} when they are decoded, "
             "as texts stand in the file once that many records have; working files would take "
-            f"about {needed / 1e6:,.0f} MB, and there are {there / 1e6:,.0f} MB. Give "
+            f"about {_in_words(needed)}, and there are {_in_words(there)} in {place}. Give "
             "engine.work_path a larger disk, or leave out the columns of long texts"
         )
+
+
+def _in_words(n_bytes: int) -> str:
+    """Bytes in MB; in kB where these would be none."""
+    return f"{n_bytes / 1e6:,.0f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:,.0f} kB"
 
 
 def _existing(folder: Path) -> Path:
