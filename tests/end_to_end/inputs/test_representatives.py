@@ -155,7 +155,7 @@ def test_by_default_shares_are_kept_in_one_region(
     source: Path, tmp_path: Path, sizes: Sizes
 ) -> None:
     sizes.regions(2 * N_ROWS)
-    keys = {"output": {"path": str(tmp_path)}}
+    keys = {"output": {"path": str(tmp_path)}, "method": {"refine": "off", "class_size": 10}}
     check_kept(
         *(publish(document(source, way, **keys)) for way in ("representative", None, "mode"))
     )

@@ -275,6 +275,10 @@ def test_where_there_are_k_persons_all_are_in_each_class(
     sizes = made.table.group_by(QUASI_NAMES).aggregate([("cost", "count")])["cost_count"]
     assert max(sizes.to_pylist()) > 4
     both = region_clusters._make_searches
-    monkeypatch.setattr(region_clusters, "_make_searches", lambda *region: both(*region)[1:])
+
+    def unite(*region: Any) -> list[Any]:
+        return [search for search in both(*region) if search.mender is None]
+
+    monkeypatch.setattr(region_clusters, "_make_searches", unite)
     one = release(visit_policy(source, tmp_path / "one"))
     assert one.manifest["classes"]["n_classes"] == 1

@@ -30,18 +30,21 @@ LEAST_CLASSES = 0.5
 SAME_DIGITS = 12  # of means, which are sums of other orders
 
 
-def find_halved(problem: ClusteringProblem, most_lost: float, other: Int64) -> Clustering | None:
+def find_halved(
+    problem: ClusteringProblem, most_lost: float, other: Int64, *, is_small: bool = False
+) -> Clustering | None:
     """The smallest halves that hold what is asked, if they lose no more, and are not far fewer.
 
-    ``other`` int64 (n,): the labels in whose place they are; without a limit they always are.
+    ``other`` int64 (n,): the labels in whose place they are; ``is_small``: they may lose more, if
+    they are not.
     """
     limit = float(min(problem.max_emds, default=1)) * sqrt(problem.k)
-    is_tried = np.isinf(most_lost) or limit >= LEAST_LIMIT or _are_above(problem, other)
+    is_tried = is_small or limit >= LEAST_LIMIT or _are_above(problem, other)
     labels = halve(problem) if is_tried else None
     if labels is None:
         return None
     loss = measure_released(problem.scaled, labels)
-    if loss > most_lost:
+    if loss > most_lost and not is_small:
         return None
     most_others = (int(labels.max()) + 1) / LEAST_CLASSES
     is_few = other.max() + 1 > most_others and _count_released(problem, other) > most_others

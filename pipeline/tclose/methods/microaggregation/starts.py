@@ -73,13 +73,13 @@ def _find_beside(near: NearStart, loss: float, labels: Int64) -> list[Clustering
 
     ``loss``: of the balanced start; ``labels``: what a search of that ended with.
     """
-    if labels.size <= FEW_RECORDS:
-        found = near.find_beside(np.inf, np.inf), find_halved(near.problem, np.inf, labels)
-    else:
-        searched = measure_released(near.problem.scaled, labels)
-        most_lost = min(HALVED_SHARE * loss, HALVED_SHARE_OF_SEARCHED * searched)
-        halved = find_halved(near.problem, most_lost, labels)
-        found = near.find_beside(loss, searched), halved
+    is_small = labels.size <= FEW_RECORDS
+    searched = measure_released(near.problem.scaled, labels)
+    most_lost = min(HALVED_SHARE * loss, HALVED_SHARE_OF_SEARCHED * searched)
+    found = (
+        near.find_beside(np.inf if is_small else loss, np.inf if is_small else searched),
+        find_halved(near.problem, most_lost, labels, is_small=is_small),
+    )
     return [start for start in found if start is not None]
 
 
