@@ -43,7 +43,7 @@ class ClusteredRegion:
 def cluster_task(workspace: Workspace, item: RegionInput, pending: PendingFiles) -> ClusteredRegion:
     """Cluster the records of a region."""
     plan = workspace.load_shared(PLAN)
-    gathered = gather_region(workspace, plan, item)
+    gathered = gather_region(workspace, plan, item, along=False)
     clusters = _cluster(workspace, plan, gathered)
     pending.new(LABELS).write(clusters.labels.astype(np.int32))
     sample = sample_classes(clusters.labels, gathered.records, plan, item.sample_step)

@@ -88,13 +88,17 @@ class GatheredRegion:
     distributions: tuple[Distribution, ...]
 
 
-def gather_region(workspace: Workspace, plan: Plan, item: RegionInput) -> GatheredRegion:
-    """Read the records of a region from the partitions."""
+def gather_region(
+    workspace: Workspace, plan: Plan, item: RegionInput, *, along: bool = True
+) -> GatheredRegion:
+    """Read the records of a region from the partitions, and the columns that go along with them."""
     release_partition = plan.release_partitions[item.region.release_partition]
     n_cells = release_partition.cells.n_cells
     starts, stops = _map_row_ranges(workspace, item)
     sizes_in = stops - starts
-    encoded, passthrough = _gather_records(workspace, plan, (starts, sizes_in), n_cells)
+    encoded, passthrough = _gather_records(
+        workspace, plan, (starts, sizes_in), n_cells, along=along
+    )
     sizes = sizes_in.sum(axis=0).reshape(-1, n_cells).sum(axis=1)
     subset_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     codes = stack_codes(encoded, plan, workspace.load_shared(JOINTS))
@@ -106,7 +110,7 @@ def gather_region(workspace: Workspace, plan: Plan, item: RegionInput) -> Gather
         subset_starts=subset_starts,
         take=release_partition.subsets.take.copy(),  # read-only ones are compiled for once more
         n_clusters=item.region.n_clusters,
-        others=_other_numbers(passthrough, plan, codes, distributions),
+        others=_other_numbers(passthrough, plan, codes, distributions) if along else (),
         name=(item.region.release_partition, item.region.first_cluster),
         share=encoded.size / plan.n_records,
         persons=None if plan.persons is None else encoded[PERSON],
@@ -126,10 +130,16 @@ def _find_gaps(encoded: np.ndarray, plan: Plan) -> Gaps:
 
 
 def _gather_records(
-    workspace: Workspace, plan: Plan, row_ranges: tuple[Int64, Int64], n_cells: int
+    workspace: Workspace,
+    plan: Plan,
+    row_ranges: tuple[Int64, Int64],
+    n_cells: int,
+    *,
+    along: bool,
 ) -> tuple[np.ndarray, pa.Table]:
     """Read the region's records and pass-through columns, by subset and then by position."""
-    (starts, sizes), dtype, has_passthrough = row_ranges, record_type(plan), bool(plan.along)
+    (starts, sizes), dtype = row_ranges, record_type(plan)
+    has_passthrough = along and bool(plan.along)
     encoded, passthrough = [], []
     for index in np.flatnonzero(sizes.any(axis=1)).tolist():
         row_range = starts[index], sizes[index]

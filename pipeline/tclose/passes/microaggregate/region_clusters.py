@@ -101,7 +101,7 @@ def cluster_region(
         tried = searches if plan.n_records <= FEW_RECORDS else [search]
         runs = [(search, other) for other in start.beside(least.labels) for search in tried]
         ends += _run_searches(runs, middle, last)
-    _, best = min(ends, key=lose)
+    _, best = min(ends, key=lose) if len(ends) > 1 else ends[0]
     return replace(best, search_seconds=sum(end.search_seconds for _, end in ends))
 
 

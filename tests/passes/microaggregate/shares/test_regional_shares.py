@@ -149,8 +149,8 @@ def test_what_is_counted_is_what_a_region_gathers(
         counted.append([one.counts[-1].tolist() for one in samples])
         return allot_shares(plan, samples, sizes)
 
-    def keep_values(workspace, plan, item):
-        region = gather_region(workspace, plan, item)
+    def keep_values(workspace, plan, item, **how):
+        region = gather_region(workspace, plan, item, **how)
         j = [encoding.column.name for encoding in plan.encodings].index("ward")
         keys = region.records.keys[j]
         known = region.records.gaps.find_known(j, np.arange(keys.size))

@@ -33,7 +33,7 @@ from tclose.passes.microaggregate.shares.representatives import (
 )
 from tclose.passes.plan.plan import Plan, Region
 
-SAMPLED_CLASSES = 32_768  # of all regions together, or one more of each
+SAMPLED_CLASSES = 16_384  # of all regions together, or one more of each
 APART = 0.003  # total variation of what one region releases from what it is to release
 CHANCE = 0.99  # of what may be lost is shared out: what classes lose is known of a sample only
 RARE = 10  # classes of each region, on average, below which a value is given out in whole classes
