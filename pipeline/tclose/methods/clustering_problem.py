@@ -19,7 +19,7 @@ from tclose.privacy.t_closeness import class_distances, find_above
 
 # Records of which all starts and searches are tried, whatever a start loses: that tells little of
 # how a search ends, and each takes some hundredths of a second.
-FEW_RECORDS = 2_000
+FEW_RECORDS = 500
 
 
 @dataclass(frozen=True, eq=False)
