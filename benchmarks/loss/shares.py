@@ -57,7 +57,7 @@ def find_source(name: str, n_records: int, seed: int) -> Source:
 
 
 class Bound:
-    """What the classes of all regions lose by modes, and at least, in records."""
+    """The loss of the classes of all regions by modes, and the least that it can be."""
 
     def __init__(self) -> None:
         self.other_loss, self.regions = 0.0, list[list[Representatives]]()

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from support.tables.value_encodings import PRIORITY, encoding
+from support.tables.value_encodings import REPRESENTED, encoding
 from tclose.model.array_types import Int64
 from tclose.model.column_terms import Kind
 from tclose.passes.microaggregate.region_classes import release_region
@@ -18,17 +18,7 @@ from tclose.privacy.person_closeness import PersonDemand
 
 AGES = (10, 20, 30, 10)
 VALUES = ([0, 0, 0, 1, 1], [0, 0, 0, 1, 1], [0, 0, 0, 1, 1], [1, 1, 1, 1, 1])
-ENCODINGS = (
-    encoding(Kind.NUMERIC, pa.int64()),
-    encoding(
-        Kind.NOMINAL,
-        pa.string(),
-        high=2,
-        categories=pa.array(list("abc")),
-        priority=PRIORITY,
-        aggregate="representative",
-    ),
-)
+ENCODINGS = encoding(Kind.NUMERIC, pa.int64()), REPRESENTED
 PLAN = Plan(2, (), ENCODINGS, (), (), (), (), (), 0, (), 100, 1_000)
 LABELS = np.repeat(np.arange(4), 5)
 

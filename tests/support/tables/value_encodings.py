@@ -42,6 +42,10 @@ def encoding(kind: Kind, dtype: pa.DataType, name: str = "x", **changes: Any) ->
 NOMINAL = encoding(
     Kind.NOMINAL, pa.string(), high=2, categories=pa.array(list("abc")), priority=PRIORITY
 )
+REPRESENTED = encoding(
+    Kind.NOMINAL, pa.string(), high=2, categories=pa.array(list("abc")), priority=PRIORITY,
+    aggregate="representative",
+)  # fmt: skip
 ORDINAL = encoding(
     Kind.ORDINAL, pa.string(), high=4, categories=pa.array(list("uvxyz")), ranks=np.arange(5)
 )

@@ -193,7 +193,7 @@ def _has_ancestors(plan: Plan) -> bool:
 
 
 def _measure_loss(labels: Int64, records: RegionRecords, plan: Plan, scaled: Scaled) -> float:
-    """What clusters lose: sum over the records, as in eq. (5), nearly or by what they release."""
+    """The loss of clusters, nearly or by what they release: sum over the records, as in eq. (5)."""
     if plan.n_records > FEW_RECORDS and not _has_ancestors(plan):
         return measure_released(scaled, labels)
     by_class = group_classes(labels)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from support.cases.people import CONFIDENTIAL, QUASI, people, policy_for
 from support.tables.random_tables import repeatable
-from support.tables.value_encodings import PRIORITY, encoding
+from support.tables.value_encodings import REPRESENTED, encoding
 from tclose.model.array_types import Int64
 from tclose.model.column_terms import Kind
 from tclose.passes.microaggregate import cluster_task, microaggregate
@@ -35,15 +35,9 @@ from tclose.runtime.monitoring.progress import Progress
 N_RECORDS = 400
 WARDS = ["north", "east", "south", "west"]
 SIZE = 5  # records of a class
-CATEGORY = encoding(
-    Kind.NOMINAL,
-    pa.string(),
-    high=2,
-    categories=pa.array(list("abc")),
-    priority=PRIORITY,
-    aggregate="representative",
+PLAN = Plan(
+    2, (), (encoding(Kind.NUMERIC, pa.int64()), REPRESENTED), (), (), (), (), (), 0, (), 9, 9
 )
-PLAN = Plan(2, (), (encoding(Kind.NUMERIC, pa.int64()), CATEGORY), (), (), (), (), (), 0, (), 9, 9)
 
 
 def sample(values: Int64, step: int = 1) -> SampledClasses:

@@ -86,7 +86,7 @@ def sample_classes(
 def allot_shares(
     plan: Plan, samples: Sequence[SampledClasses], sizes: Sequence[float]
 ) -> list[Allotment]:
-    """What each region has to release, and what it may lose for that.
+    """Allot to each region what it has to release, and what it may lose for that.
 
     ``sizes``: of each region, the size that its classes are planned to have.
     """
@@ -141,7 +141,7 @@ class _Column:
         return _Column(release_cheapest(encoding, ValueChoices.join(parts)), counts, region_of)
 
     def sum_costs(self) -> Float64:
-        """What the classes of each region lose: float64 (regions,)."""
+        """The loss of the classes of each region: float64 (regions,)."""
         classes = self.chosen.classes
         costs = classes.costs[classes.choice] / self.chosen.unit
         return np.bincount(self.region_of, costs, len(self.counts)).astype(np.float64)

@@ -207,7 +207,7 @@ def release_cheapest(
 def aggregate_others(
     records: RegionRecords, plan: Plan, by_class: tuple[Int64, Int64]
 ) -> tuple[dict[int, Keys], float]:
-    """What classes release of the other quasi-identifiers, by their places, and what they lose.
+    """The keys that classes release of the other quasi-identifiers, by place, and their loss.
 
     The loss is the sum over the records, as in eq. (5).
     """
