@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -356,3 +357,16 @@ class TestStarts:
         both = self.run(["near", "far"], values, t=Fraction(0))
         assert both.n_violating == 0
         assert both.losses.squares.sum() < alone.losses.squares.sum()
+
+
+def test_searches_that_may_end_best_go_on() -> None:
+    """Those whose classes hold, and that lose nearly the least; not what was never searched."""
+    begun = {"a": (0, 1.0), "b": (0, 1.09), "c": (0, 1.11), "d": (1, 0.5), "unsearched": (0, 0.9)}
+
+    def end_of(name: str) -> Any:
+        search = SimpleNamespace(refiner=None if name == "unsearched" else name)
+        return SimpleNamespace(search=search, go_on=lambda: name)
+
+    ends = [(end_of(name), lost) for name, lost in begun.items()]
+    gone_on: list[Any] = list(region_clusters._go_on(ends, 0.5, 1.0))
+    assert gone_on == ["a", "b"]

@@ -8,7 +8,10 @@ from tclose.passes.plan.search_budget import (
     FAST,
     FAST_SMALL,
     FULL,
+    LARGE_TABLE,
+    LARGEST_LEAST_GAIN,
     LEAN,
+    LEAN_LARGE,
     OFF,
     SMALL_TABLE,
     WIDE,
@@ -25,10 +28,23 @@ class TestEffort:
     def test_named(self, said: str, search_budget: SearchBudget) -> None:
         assert choose_search_budget(said, 1) == search_budget
 
-    @pytest.mark.parametrize("said", ["off", "lean"])
-    def test_these_are_the_same_for_tables_of_any_size(self, said: str) -> None:
+    @pytest.mark.parametrize(("said", "n_budgets"), [("off", 1), ("lean", 2)])
+    def test_of_these_few_depend_on_the_size(self, said: str, n_budgets: int) -> None:
+        """Of lean one of large tables: the same search in smaller blocks, for larger gains."""
         budgets = {choose_search_budget(said, 10**power) for power in range(11)}
-        assert len(budgets) == 1
+        assert len(budgets) == n_budgets
+        assert choose_search_budget("lean", LARGE_TABLE) is LEAN
+        assert choose_search_budget("lean", LARGE_TABLE + 1) is LEAN_LARGE
+        assert (
+            replace(
+                LEAN_LARGE,
+                block_classes=LEAN.block_classes,
+                least_exchange=LEAN.least_exchange,
+            )
+            == LEAN
+        )
+        assert LEAN_LARGE.block_classes < LEAN.block_classes
+        assert LEAN_LARGE.least_exchange > LEAN.least_exchange
 
     def test_the_larger_a_table_the_more_a_round_has_to_save(self) -> None:
         sizes = [SMALL_TABLE + 1, 100_000, 300_000, 1_000_000, 3_000_000, 10**11]
@@ -80,3 +96,25 @@ class TestEffort:
         assert search_budget.seconds == seconds
         assert search_budget.n_rounds >= 1_000
         assert search_budget.least_gain == 0.0
+
+
+class TestToCompare:
+    """The part of a search that tells which of several goes on."""
+
+    def test_is_the_same_search_of_fewer_rounds(self) -> None:
+        for said, n_records in (("fast", 1), ("fast", 100_000), ("full", 1), ("full", 100_000)):
+            whole = choose_search_budget(said, n_records)
+            part = whole.to_compare
+            assert part is not None
+            first = whole.after or whole
+            assert (part.free_effort, part.least_gain) == (0, LARGEST_LEAST_GAIN)
+            least_gain, free = first.least_gain, first.free_effort
+            assert replace(part, least_gain=least_gain, free_effort=free) == first
+
+    @pytest.mark.parametrize("said", ["off", "lean", 40, "10s"])
+    def test_is_none_of_what_no_gain_ends(self, said: str | int) -> None:
+        assert choose_search_budget(said, 100_000).to_compare is None
+
+    def test_is_none_where_it_would_be_all(self) -> None:
+        assert choose_search_budget("fast", 2_999_999).to_compare is not None
+        assert choose_search_budget("fast", 3_000_000).to_compare is None

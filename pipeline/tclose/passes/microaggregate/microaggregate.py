@@ -177,5 +177,5 @@ MICROAGGREGATE = Pass(
     tasks=(MICROAGGREGATE_TASK, AGGREGATE_TASK),
     own=(ROW_RANGES,),
     work=microaggregate,
-    version=18,
+    version=19,
 )

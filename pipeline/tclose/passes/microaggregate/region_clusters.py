@@ -30,14 +30,17 @@ from tclose.passes.microaggregate.search.refine_classes import (
     make_person_refiner,
     make_refiner,
 )
-from tclose.passes.microaggregate.search.rounds import Round
+from tclose.passes.microaggregate.search.rounds import Round, SearchState
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import LEAN, SMALL_TABLE, SearchBudget
 from tclose.privacy.person_closeness import PersonDemand
 from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
 
-# Of the time for a region: clusters, a search, and those from other starts, where there are any.
-SHARES_OF_STEPS = 0.1, 0.5, 0.95
+# Of the time for a region: clusters, searches, those from other starts, and what the best one goes
+# on for.
+SHARES_OF_STEPS = 0.1, 0.3, 0.5
+# What a search may lose, in times the one that loses least, when they are compared, to go on.
+NEARLY_BEST = 1.1
 # Share of the pairs of records in a class of a start that are of one person, up to which a table
 # that is not small is only searched for classes that have none. Below, united classes lose a tenth
 # less to a third more, and a few of them have thousands of records.
@@ -86,23 +89,27 @@ def cluster_region(
     start = _make_clusters(records, plan, distributions, scaled)
     tell_share(SHARES_OF_STEPS[0])
     searches = _make_searches(merger, distributions, start)
+    is_small = plan.n_records <= FEW_RECORDS
+    are_several = len(searches) > 1 or start.beside is not None
+    compared = plan.search_budget.to_compare if are_several and not is_small else None
     first, middle, last = SHARES_OF_STEPS
 
-    def lose(end: tuple[_Search, RegionClusters]) -> tuple[int, float]:
-        return end[1].n_violating, _measure_loss(end[1].labels, records, plan, scaled)
+    def lose(end: _End) -> tuple[int, float]:
+        return end.clusters.n_violating, _measure_loss(end.clusters.labels, records, plan, scaled)
 
-    last_of_start = last if start.beside is None else middle
     runs = [(search, start) for search in searches]
     if _has_ancestors(plan) and plan.search_budget.n_rounds:
         runs.append((_Search(merger), start))  # searches know nothing of them, and may lose more
-    ends = list(_run_searches(runs, first, last_of_start))
+    ends = list(_run_searches(runs, compared, first, middle))
     if start.beside is not None:
-        search, least = min(ends, key=lose)
-        tried = searches if plan.n_records <= FEW_RECORDS else [search]
-        runs = [(search, other) for other in start.beside(least.labels) for search in tried]
-        ends += _run_searches(runs, middle, last)
-    _, best = min(ends, key=lose) if len(ends) > 1 else ends[0]
-    return replace(best, search_seconds=sum(end.search_seconds for _, end in ends))
+        best = min(ends, key=lose)
+        tried = searches if is_small else [best.search]
+        others = start.beside(best.clusters.labels)
+        runs = [(search, other) for other in others for search in tried]
+        ends += _run_searches(runs, compared, middle, last)
+    ends += [] if compared is None else _go_on([(end, lose(end)) for end in ends], last, 1.0)
+    best = min(ends, key=lose) if len(ends) > 1 else ends[0]
+    return replace(best.clusters, search_seconds=sum(end.clusters.search_seconds for end in ends))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,34 +125,76 @@ class _Search:
     mender: PersonMender | None = None
     budget: SearchBudget | None = None
 
-    def run(self, start: Clustering) -> RegionClusters:
-        """The clusters that the search ends with, repaired."""
+    def run(
+        self,
+        start: Clustering,
+        compared: SearchBudget | None = None,
+        state: SearchState | None = None,
+    ) -> "_End":
+        """Search, and repair what that ends with.
+
+        ``compared``: the part of the budget that is used; ``state``: of a search that goes on.
+        """
         labels, levels, plan = start.labels, start.levels, self.merger.plan
         rounds: tuple[Round, ...] = ()
+        state = state or SearchState()
         began = time.process_time()
         if self.refiner is not None:
             share, merge = self.merger.records.share, self.merger.merge
-            budget = self.budget or plan.search_budget
-            labels, rounds = self.refiner.refine(labels, budget, merge, share, start.block_starts)
-        mend = None if self.mender is None else self.mender.mend
+            budget = compared or self.budget or plan.search_budget
+            labels, rounds = self.refiner.refine(
+                labels, budget, merge, share, start.block_starts, state
+            )
+        searched, mend = labels, None if self.mender is None else self.mender.mend
         if mend is not None:
             labels = mend(labels)
         n_repaired = n_violating = 0
         if plan.method.holds_t and levels is None:
             labels, n_repaired, n_violating = self.merger.repair(labels, mend)
         seconds = time.process_time() - began
-        return RegionClusters(labels, levels, n_repaired, n_violating, rounds, seconds)
+        clusters = RegionClusters(labels, levels, n_repaired, n_violating, rounds, seconds)
+        return _End(self, searched, state, clusters)
+
+
+@dataclass(frozen=True, eq=False)
+class _End:
+    """What a search ended with: int64 (n,), ``searched``, and these clusters after their repair."""
+
+    search: _Search
+    searched: Int64
+    state: SearchState
+    clusters: RegionClusters
+
+    def go_on(self) -> "_End":
+        """Where the search ends that goes on from here with its whole budget."""
+        return self.search.run(Clustering(self.searched, self.clusters.levels), state=self.state)
 
 
 def _run_searches(
-    runs: Sequence[tuple[_Search, Clustering]], begin: float, end: float
-) -> Iterator[tuple[_Search, RegionClusters]]:
+    runs: Sequence[tuple[_Search, Clustering]],
+    compared: SearchBudget | None,
+    begin: float,
+    end: float,
+) -> Iterator[_End]:
     """Run searches one after the other, from ``begin`` to ``end`` of the task."""
     step = (end - begin) / max(len(runs), 1)
     for number, (search, start) in enumerate(runs):
         with part_of_task(begin + number * step, begin + (number + 1) * step):
-            found = search.run(start)
-        yield search, found
+            found = search.run(start, compared)
+        yield found
+
+
+def _go_on(
+    ends: Sequence[tuple[_End, tuple[int, float]]], begin: float, end: float
+) -> Iterator[_End]:
+    """Go on with the searches that may end best: classes that do not hold, and loss, of each."""
+    searched = [(one, lost) for one, lost in ends if one.search.refiner is not None]
+    n_violating, loss = min(lost for _, lost in searched)
+    nearly = [one for one, lost in searched if lost <= (n_violating, NEARLY_BEST * loss)]
+    step = (end - begin) / len(nearly)
+    for number, one in enumerate(nearly):
+        with part_of_task(begin + number * step, begin + (number + 1) * step):
+            yield one.go_on()
 
 
 def _make_searches(

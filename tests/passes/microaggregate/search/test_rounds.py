@@ -16,6 +16,7 @@ from tclose.passes.microaggregate.search import refine_classes
 from tclose.passes.microaggregate.search.pool_classes import Pooled
 from tclose.passes.microaggregate.search.rounds import (
     Round,
+    SearchState,
     estimate_share,
     is_little,
     is_worth_pools,
@@ -148,6 +149,36 @@ class TestFreeEffort:
         refined = [refiner_of(records).refine(records.labels, b, keep, 1.0) for b in budgets]
         assert len(refined[0][1]) < len(refined[1][1])
         assert refined[1][1][-1].loss < refined[0][1][-1].loss
+
+
+class TestSearchThatGoesOn:
+    @pytest.mark.parametrize(
+        "budget",
+        [
+            SearchBudget(40, least_gain=0.01),
+            SearchBudget(40, least_gain=0.1, free_effort=60_000),
+            SearchBudget(4, n_partners=30, after=SearchBudget(30, least_gain=0.02)),
+        ],
+    )
+    def test_ends_as_if_it_had_never_stopped(self, budget: SearchBudget) -> None:
+        """Its classes are merged once, and what it has done counts."""
+        records, n_merged = TestBudget().region(), 0
+
+        def merge(labels: Int64) -> Int64:
+            nonlocal n_merged
+            n_merged += 1
+            return labels
+
+        refiner, state = refiner_of(records), SearchState()
+        at_once, rounds = refiner.refine(records.labels, budget, merge)
+        assert n_merged == 1
+        assert budget.to_compare is not None
+        labels, some = refiner.refine(records.labels, budget.to_compare, merge, state=state)
+        labels, all_rounds = refiner.refine(labels, budget, merge, state=state)
+        assert n_merged == 2
+        assert len(some) < len(rounds)
+        assert all_rounds == rounds
+        assert labels.tolist() == at_once.tolist()
 
 
 class TestSearchThatComesFirst:

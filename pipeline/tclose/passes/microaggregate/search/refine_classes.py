@@ -5,9 +5,8 @@ The loss is the objective, k and t are the constraints: a round keeps both, so i
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -45,6 +44,7 @@ from tclose.passes.microaggregate.search.pool_classes import (
 )
 from tclose.passes.microaggregate.search.rounds import (
     Round,
+    SearchState,
     estimate_share,
     is_little,
     is_worth_pools,
@@ -103,6 +103,7 @@ class Refiner:
         merge: Callable[[Int64], Int64],
         share: float = 1.0,
         block_starts: Int64 | None = None,
+        state: SearchState | None = None,
     ) -> tuple[Int64, tuple[Round, ...]]:
         """Run rounds until they are done, save little, or time is up.
 
@@ -112,6 +113,7 @@ class Refiner:
         merge : gives labels in which classes above t are merged
         share : the region's part of the budget's seconds
         block_starts : int64 (b + 1,): the first class of each of the blocks that they were made in
+        state : of the search that led to the labels, if it is to go on; it is brought up to date
 
         Returns
         -------
@@ -119,18 +121,21 @@ class Refiner:
         """
         if search_budget.n_rounds == 0:
             return labels, ()
-        rounds = [self.measure(labels)]
-        if block_starts is not None:
-            labels = self.repair(labels, block_starts)
-            rounds.append(self.measure(labels))
-        numbers = count()
+        state = state or SearchState()
+        if not state.rounds:
+            state.rounds.append(self.measure(labels))
+            if block_starts is not None:
+                labels = self.repair(labels, block_starts)
+                state.rounds.append(self.measure(labels))
+            state.begin_anew()
         budgets = [one for one in (search_budget.after, search_budget) if one is not None]
         parts = PARTS_OF_SEARCHES if len(budgets) > 1 else ((0.0, 1.0),)
-        for budget, (begin, end) in zip(budgets, parts, strict=True):
+        for number, (budget, (begin, end)) in enumerate(zip(budgets, parts, strict=True)):
+            if number:
+                state.begin_anew()
             with part_of_task(begin, end):
-                labels, more = self._search(labels, budget, merge, share, (rounds[-1], numbers))
-            rounds += more
-        return labels, tuple(rounds)
+                labels = self._search(labels, budget, merge, share, state)
+        return labels, tuple(state.rounds)
 
     def _search(
         self,
@@ -138,33 +143,35 @@ class Refiner:
         search_budget: SearchBudget,
         merge: Callable[[Int64], Int64],
         share: float,
-        begin: tuple[Round, Iterator[int]],
-    ) -> tuple[Int64, list[Round]]:
-        """Run the rounds of one budget.
-
-        ``begin``: the state of the region, and the numbers of the rounds to come.
-        """
-        rounds, numbers = [begin[0]], begin[1]
-        started, effort, n_barred = time.monotonic(), 0.0, 0
+        state: SearchState,
+    ) -> Int64:
+        """Run the rounds of one budget."""
+        started, free_effort = time.monotonic(), search_budget.free_effort * share
         for _ in range(search_budget.n_rounds):
             spent = time.monotonic() - started
             if search_budget.seconds is not None and spent >= search_budget.seconds * share:
                 break
-            r = next(numbers)
-            is_pooled = n_barred < BARRED_ROUNDS and is_worth_pools(rounds)
+            is_pooled = state.n_barred < BARRED_ROUNDS and is_worth_pools(state.since_begin)
             labels, pooled = self._run_round(
-                labels, search_budget, r, rounds[-1].usual_loss, is_pooled=is_pooled
+                labels,
+                search_budget,
+                state.n_done,
+                state.rounds[-1].usual_loss,
+                is_pooled=is_pooled,
             )
             if is_pooled:
-                n_barred = n_barred + 1 if pooled.are_barred else 0
-            effort += pooled.n_records + EFFORT_OF_SEARCH * search_budget.n_searches * labels.size
-            may_end = r + 1 >= search_budget.rounds_before_merging
-            if r + 1 == search_budget.rounds_before_merging:
+                state.n_barred = state.n_barred + 1 if pooled.are_barred else 0
+            state.n_done += 1
+            searched = EFFORT_OF_SEARCH * search_budget.n_searches * labels.size
+            state.effort += pooled.n_records + searched
+            may_end = state.n_done >= search_budget.rounds_before_merging
+            if state.n_done == search_budget.rounds_before_merging:
                 before, labels = labels, merge(labels)
                 may_end = not self._lose_much(before, labels, search_budget.least_gain)
-            rounds.append(self.measure(labels))
-            is_free = effort < search_budget.free_effort * share
-            of_free = effort / (search_budget.free_effort * share) if is_free else 1.0
+            state.rounds.append(self.measure(labels))
+            is_free = state.effort < free_effort
+            of_free = state.effort / free_effort if is_free else 1.0
+            rounds = state.since_begin
             tell_share(
                 spent / (search_budget.seconds * share)
                 if search_budget.seconds is not None
@@ -172,7 +179,7 @@ class Refiner:
             )
             if may_end and is_little(rounds, search_budget, is_free=is_free):
                 break
-        return labels, rounds[1:]
+        return labels
 
     def repair(self, labels: Int64, block_starts: Int64) -> Int64:
         """Work off what is above t within the blocks, which are balanced, at any loss.

@@ -1,7 +1,7 @@
 """Rounds of refinement: how each left a region, and what ends them."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -37,6 +37,30 @@ class Round:
             max(self.largest_emd, other.largest_emd),
             self.usual_loss + other.usual_loss,
         )
+
+
+@dataclass
+class SearchState:
+    """Where a search stands, so that it can go on.
+
+    ``rounds``: how each left the region, the start first; ``n_done``: rounds that were run;
+    ``effort``: records of pools, or as much; ``n_barred``: rounds in a row whose pools t barred.
+    """
+
+    rounds: list[Round] = field(default_factory=list)
+    n_done: int = 0
+    effort: float = 0.0
+    n_barred: int = 0
+    _begin: int = 0
+
+    @property
+    def since_begin(self) -> list[Round]:
+        """The rounds of the budget that is being spent, and what they began with."""
+        return self.rounds[self._begin :]
+
+    def begin_anew(self) -> None:
+        """What was done until now counts no more for what ends the search."""
+        self.effort, self.n_barred, self._begin = 0.0, 0, len(self.rounds) - 1
 
 
 def sum_usual(losses: Float64) -> float:
