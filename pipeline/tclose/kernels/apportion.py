@@ -213,10 +213,9 @@ def _reach_values(classes, low, chains):
             reach[0, v] = 0.0
     for i in range(classes.sizes.size):
         chains.is_moved[i] = False
+    spares, links = _find_links(classes, low, chains.is_barred)
     for step in range(1, MAX_STEPS + 1):
-        if step <= 2:  # those of later steps are the second one's
-            links = _find_links(classes, low, chains.is_barred, step == 1)
-        for e in links:
+        for e in spares if step == 1 else links:
             i = classes.class_of[e]
             given, taken = classes.values[classes.choice[i]], classes.values[e]
             more = classes.costs[e] - classes.costs[classes.choice[i]]
@@ -227,35 +226,36 @@ def _reach_values(classes, low, chains):
 
 
 @kernel
-def _find_links(classes, low, is_barred, spares):
+def _find_links(classes, low, is_barred):
     """Entries by which one value gives a class to another: the cheapest per record of each pair.
 
-    All of them, where there are fewer than pairs. ``spares``: whether the value that gives has to
-    have enough without the class.
+    All of them, where there are fewer than pairs. First those whose value that gives has enough
+    without the class, then those of all values.
     """
     n_values = low.size
     by_pair = n_values * n_values <= classes.values.size
-    best = np.empty(n_values * n_values if by_pair else classes.values.size, dtype=np.int64)
-    least = np.empty(best.size)
-    for pair in range(best.size):
-        least[pair] = FAR
-    for e in range(classes.values.size):
-        i = classes.class_of[e]
-        given, taken = classes.values[classes.choice[i]], classes.values[e]
-        if given == taken or is_barred[e]:
-            continue
-        if spares and classes.released[given] - classes.sizes[i] < low[given]:
-            continue
-        pair = given * n_values + taken if by_pair else e
-        cost = (classes.costs[e] - classes.costs[classes.choice[i]]) / classes.sizes[i]
-        if cost < least[pair]:
-            least[pair], best[pair] = cost, e
-    n_links = 0
-    for pair in range(best.size):
-        if least[pair] < FAR:
-            best[n_links] = best[pair]
-            n_links += 1
-    return best[:n_links]
+    n_kinds = n_values * n_values if by_pair else classes.values.size
+    best, least = np.empty((2, n_kinds), dtype=np.int64), np.full((2, n_kinds), FAR)
+    for i in range(classes.sizes.size):
+        chosen, size = classes.choice[i], classes.sizes[i]
+        given, cheapest = classes.values[chosen], classes.costs[chosen]
+        first = 0 if classes.released[given] - size >= low[given] else 1
+        for e in range(classes.starts[i], classes.starts[i + 1]):
+            taken = classes.values[e]
+            if given == taken or is_barred[e]:
+                continue
+            kind = given * n_values + taken if by_pair else e
+            cost = (classes.costs[e] - cheapest) / size
+            for of_all in range(first, 2):
+                if cost < least[of_all, kind]:
+                    least[of_all, kind], best[of_all, kind] = cost, e
+    n_links = np.zeros(2, dtype=np.int64)
+    for of_all in range(2):
+        for kind in range(n_kinds):
+            if least[of_all, kind] < FAR:
+                best[of_all, n_links[of_all]] = best[of_all, kind]
+                n_links[of_all] += 1
+    return best[0, : n_links[0]], best[1, : n_links[1]]
 
 
 @kernel(borrows=True)

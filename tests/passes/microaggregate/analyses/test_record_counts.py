@@ -30,7 +30,8 @@ N_RECORDS = 150
 
 
 def cut(name: str, values: np.ndarray) -> ColumnParts:
-    return cut_ordered(name, *np.unique(values, return_counts=True))
+    distinct, counts = np.unique(values, return_counts=True)
+    return cut_ordered(name, distinct, np.cumsum(counts))
 
 
 def draw_records(seed: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:

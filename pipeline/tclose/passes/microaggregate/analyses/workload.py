@@ -171,24 +171,27 @@ def _cut_quasi_identifier(
         if not keys.size:  # of many records that were read, few are complete
             keys = np.array([encoding.low, encoding.high])
         counted_keys: tuple[Any, Int64] = np.unique(keys, return_counts=True)
-        return cut_ordered(name, *counted_keys)
+        values, of_values = counted_keys
+        return cut_ordered(name, values, np.cumsum(of_values))
     of_text = {str(value): n for value, n in counted.categories.items() if value is not None}
     counts = np.array([of_text.get(text, 0) for text in encoding.texts], dtype=np.int64)
     if encoding.ranks is not None:
-        return cut_ordered(name, encoding.ranks, counts)
+        return cut_ordered(name, encoding.ranks, np.cumsum(counts))
     return cut_categories(name, counts)
 
 
 def _cut_confidential(encoding: Encoding, distribution: Distribution) -> ColumnParts:
-    name, counts = encoding.column.name, distribution.counts
+    name, up_to = encoding.column.name, distribution.cumulative
     if encoding.is_nominal:
-        return cut_categories(name, counts)
-    return cut_ordered(name, np.arange(counts.size), counts)
+        return cut_categories(name, distribution.counts)
+    return cut_ordered(name, np.arange(up_to.size), up_to)
 
 
-def cut_ordered(name: str, values: Keys, counts: Int64) -> ColumnParts:
-    """Cut ascending values, which some records have each, into parts of about as many records."""
-    up_to = np.cumsum(counts)
+def cut_ordered(name: str, values: Keys, up_to: Int64) -> ColumnParts:
+    """Cut ascending values into parts of about as many records.
+
+    ``up_to`` int64 (m,): records that have a value up to each.
+    """
     cut_ranks = up_to[-1] * np.arange(1, MOST_PARTS) / MOST_PARTS
     last = np.unique(np.searchsorted(up_to, cut_ranks))
     last = last[last < values.size - 1]
