@@ -20,8 +20,11 @@ from tclose.passes.plan.coarse_tree import (
     MAX_REGION_RECORDS,
     MAX_SAMPLE,
     MIN_REGION_RECORDS,
+    NEARLY_HALF,
     SAMPLE_PER_LEAF,
     USUAL_REGIONS,
+    _measure_fall,
+    _measure_spread,
     count_regions,
     grow_tree,
     one_leaf,
@@ -61,6 +64,17 @@ class TestSizes:
         assert sample_size(10**9, 50) == MAX_SAMPLE
 
 
+def naive_half(keys: list[float]) -> float:
+    """The lower median, or the key below it where up to that one there are nearly half."""
+    median = naive.lower_median(keys)
+    below = [key for key in keys if key < median]
+    share, share_below = (
+        sum(key <= median for key in keys) / len(keys),
+        len(below) / len(keys),
+    )
+    return max(below) if share > 0.5 + NEARLY_HALF and share_below >= 0.5 - NEARLY_HALF else median
+
+
 class TestTree:
     @repeatable
     @given(st.integers(0, 4), st.integers(1, 5), st.integers(1, 4), seeds)
@@ -82,9 +96,7 @@ class TestTree:
 
     @repeatable
     @given(st.integers(1, 40).flatmap(weighted_columns), st.integers(1, 4), seeds)
-    def test_cuts_each_subset_at_its_lower_median(
-        self, columns: Scaled, n_subsets: int, seed: int
-    ) -> None:
+    def test_cuts_each_subset_at_its_half(self, columns: Scaled, n_subsets: int, seed: int) -> None:
         numeric, nominal = columns.numeric, columns.nominal
         rng = np.random.default_rng(seed)
         n_records = max(numeric.shape[1], nominal.shape[1])
@@ -97,7 +109,7 @@ class TestTree:
             for s in range(n_subsets):
                 rows = [i for i in members[node] if subsets[i] == s] or members[node]
                 if rows:
-                    assert tree.thresholds[s, node] == naive.lower_median([keys[i] for i in rows])
+                    assert tree.thresholds[s, node] == naive_half([keys[i] for i in rows])
             goes_left = {i: keys[i] <= tree.thresholds[subsets[i], node] for i in members[node]}
             members[2 * node + 1] = [i for i in members[node] if goes_left[i]]
             members[2 * node + 2] = [i for i in members[node] if not goes_left[i]]
@@ -107,6 +119,40 @@ class TestTree:
         tree = grow_tree(unweighted(numeric), np.zeros(4, np.int32), 1, 4)
         assert tree.axes.tolist() == [1, 0, 0]
         assert tree.thresholds.tolist() == [[0.0, 0.0, 0.0]]
+
+    def test_groups_that_are_nearly_halves_are_parted_in_every_subset(self) -> None:
+        """The first is 49 % of one subset and 51 % of another; with 40 % it is none."""
+        groups = {0: (490, 510), 1: (510, 490), 2: (400, 600)}
+        nominal = np.repeat(np.tile([0, 1], 3), np.concatenate(list(groups.values())))
+        columns = unweighted(np.zeros((1, 3000)), nominal[np.newaxis].astype(np.int32), 2)
+        subsets = np.repeat(np.arange(3, dtype=np.int32), 1000)
+        tree = grow_tree(columns, subsets, 3, 2, 2)
+        assert tree.axes.tolist() == [1]
+        assert tree.thresholds[:, 0].tolist() == [0.0, 0.0, 1.0]
+
+    @pytest.mark.parametrize(("n_categories", "axis"), [(2, 1), (20, 0)])
+    def test_regions_are_cut_apart_where_halves_are_alike(
+        self, n_categories: int, axis: int
+    ) -> None:
+        """Two categories become one in each half, twenty ten; leaves go by the widest."""
+        rng = np.random.default_rng(2)
+        nominal = (np.arange(4000) % n_categories)[np.newaxis].astype(np.int32)
+        columns = unweighted(rng.random((1, 4000)), nominal, n_categories)
+        subsets = rng.integers(0, 3, 4000, dtype=np.int32)
+        assert grow_tree(columns, subsets, 3, 4, 2).axes[0] == axis
+        assert grow_tree(columns, subsets, 3, 4, 1).axes[0] == 1
+
+    def test_the_spread_of_a_taxonomy_is_that_of_all_its_levels(self) -> None:
+        """At the upper one of two halves have one node each, at the lower one of four two."""
+        leaves = np.arange(4000) % 4
+        nominal = np.array([leaves // 2, leaves], dtype=np.int32)
+        tree = Scaled(
+            np.linspace(0, 0.9, 4000)[np.newaxis], nominal, 4, np.full(2, 0.5), np.full(2, 2)
+        )
+        subsets = np.zeros(4000, dtype=np.int32)
+        assert _measure_spread(tree, 1, np.arange(4000)) == pytest.approx(0.5 * (0.25 + 0.375))
+        assert _measure_fall(tree, 1, np.arange(4000), subsets) == pytest.approx(0.1875)
+        assert grow_tree(tree, subsets, 1, 2, 2).axes.tolist() == [1]
 
     def test_single_region_is_not_cut(self) -> None:
         subsets, _ = cut_subsets(3, distribution_of(range(9))[0], 9, 0)
