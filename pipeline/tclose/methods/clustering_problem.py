@@ -98,6 +98,13 @@ class Clustering:
     beside: Callable[[Int64], Sequence["Clustering"]] | None = None
 
 
+def label_records(order: Int64, starts: Int64) -> Int64:
+    """Class of each record, int64 (n,), of records class by class: what `group_classes` groups."""
+    labels = np.empty(order.size, dtype=np.int64)
+    labels[order] = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    return labels
+
+
 def group_classes(labels: Int64) -> tuple[Int64, Int64]:
     """The records class by class, and where each class begins: int64 (n,) and (c + 1,)."""
     order, starts = group_by_label(labels, int(labels.max()) + 1)

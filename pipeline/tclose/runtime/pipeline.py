@@ -15,7 +15,7 @@ from tclose.runtime.free_memory import free_memory
 from tclose.runtime.monitoring import lineage_events
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import SECONDS, Run
-from tclose.runtime.tasks import Item, Result, Task, run_tasks
+from tclose.runtime.tasks import Item, Result, Task, forget_results, run_tasks
 
 T = TypeVar("T")
 
@@ -136,8 +136,11 @@ class PassContext:
         *,
         names: Sequence[str] | None = None,
         sizes: Sequence[int] | None = None,
+        is_anew: bool = False,
     ) -> list[Result]:
         """Do a task of the pass with all items on the run's engine (see `run_tasks`).
+
+        ``is_anew``: of items that were done before, too.
 
         Raises
         ------
@@ -146,6 +149,8 @@ class PassContext:
         """
         if task not in self.of.tasks:
             raise LookupError(f"pass {self.of.name} does not declare task {task.name}")
+        if is_anew:
+            forget_results(self.workspace, task, names or range(len(items)))
         return run_tasks(
             self.engine, self.workspace, task, items, self.progress, names=names, sizes=sizes
         )

@@ -131,6 +131,14 @@ def run_tasks(
     return [results[index] for index in range(len(items))]
 
 
+def forget_results(
+    workspace: Workspace, task: Task[Any, Any], known_as: Sequence[int | str]
+) -> None:
+    """Forget that a task was done with some items."""
+    for name in known_as:
+        workspace.task_files(task.name, name).forget()
+
+
 def _look_at(
     workspace: Workspace,
     task: Task[Any, Any],

@@ -1,12 +1,13 @@
 """The values that the clusters of a region release, and its classes on disk."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tclose.data.keys import Keys
+from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.class_files import (
     CLASS_CODES,
     CLASS_PASSTHROUGH,
@@ -23,6 +24,7 @@ from tclose.passes.microaggregate.losses import Losses
 from tclose.passes.microaggregate.region_classes import RegionClasses, release_region
 from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.microaggregate.shares.representatives import Allotment
+from tclose.passes.microaggregate.unions.alike_classes import has_returning, hash_keys, unite_alike
 from tclose.passes.persons.person_values import load_person_demand
 from tclose.passes.plan.plan import PLAN, Plan, Region
 from tclose.passes.plan.plan_files import (
@@ -34,6 +36,7 @@ from tclose.runtime.artifacts.artifacts import Artifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 SPLITTERS_PER_REGION = 64
+NO_HASHES = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,8 @@ class RegionResult:
     ``splitters``: some of its class keys, ascending, the first and the last among them;
     ``class_type``: what `read_key_range` reads them by;
     ``levels``: of each quasi-identifier, where levels were chosen for the region;
-    ``search_seconds``: as in `RegionClasses`.
+    ``search_seconds``: as in `RegionClasses`; ``hashes`` int64 (c,): of the class keys, where
+    persons have several records; ``united``: as in the input.
     """
 
     n_records: int
@@ -56,20 +60,26 @@ class RegionResult:
     class_type: np.dtype
     levels: tuple[int, ...] | None = None
     search_seconds: float = 0.0
+    hashes: Int64 = field(default_factory=lambda: NO_HASHES)
+    united: tuple[tuple[int, ...], ...] = ()
 
 
 REGIONS = Artifact("regions", list[Region])
 CLASS_TYPES = Artifact("class-types", list[np.dtype])
-REGION_RESULTS = Artifact("region-results", list[RegionResult], version=6)
+REGION_RESULTS = Artifact("region-results", list[RegionResult], version=7)
 
 
 @dataclass(frozen=True, eq=False)
 class AggregateInput:
-    """A region that is clustered, and what it has to release; by default what its records have."""
+    """A region that is clustered, and what it has to release; by default what its records have.
+
+    ``united``: step by step, positions of classes that are united with near ones and released anew.
+    """
 
     region: RegionInput
     clustered: ClusteredRegion
     allotment: Allotment | None = None
+    united: tuple[tuple[int, ...], ...] = ()
 
 
 def aggregate_task(
@@ -82,7 +92,14 @@ def aggregate_task(
     clusters = item.clustered.put_labels(workspace.file(LABELS, region.name))
     demand = load_person_demand(workspace)
     classes = release_region(clusters, gathered.records, plan, item.allotment, demand)
-    return _write_classes(plan, region, gathered, classes, pending)
+    for positions in item.united:
+        assert demand is not None
+        clusters = unite_alike(
+            (clusters, classes), positions, gathered.records, plan, gathered.distributions, demand
+        )
+        classes = release_region(clusters, gathered.records, plan, item.allotment, demand)
+    result = _write_classes(plan, region, gathered, classes, pending)
+    return replace(result, united=item.united)
 
 
 def _write_classes(
@@ -120,6 +137,7 @@ def _write_classes(
         class_type=class_type,
         levels=clustered.levels,
         search_seconds=clustered.search_seconds,
+        hashes=hash_keys(class_keys) if has_returning(plan) else NO_HASHES,
     )
 
 
@@ -143,4 +161,5 @@ AGGREGATE_TASK = Task(
     "aggregating",
     aggregate_task,
     (CLASSES, CLASS_CODES, CLASS_PASSTHROUGH),
+    version=2,
 )

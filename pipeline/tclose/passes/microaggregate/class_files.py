@@ -95,6 +95,17 @@ def read_key_range(
     return StoredClasses([column[first:last].copy() for column in keys], sizes, codes, table)
 
 
+def read_class_records(
+    workspace: Workspace, region: str, class_type: np.dtype, positions: Int64, n_attributes: int
+) -> tuple[Int64, Int64]:
+    """Sizes int64 (c,) of some classes of a region, and their codes: int64 (p, records)."""
+    ends = workspace.file(CLASSES, region).map(class_type)[_END]
+    starts = np.where(positions > 0, ends[positions - 1], 0)
+    sizes = ends[positions] - starts
+    records = workspace.file(CLASS_CODES, region).read(_record_type(n_attributes), starts, sizes)
+    return sizes, records.view(np.int64).reshape(-1, n_attributes).T
+
+
 def join_classes(parts: Sequence[StoredClasses]) -> StoredClasses:
     """The classes of all parts, one after the other."""
     return StoredClasses(

@@ -9,16 +9,27 @@ from tclose.passes.encode.region_bins import locate_regions
 from tclose.passes.microaggregate.aggregate_task import (
     AGGREGATE_TASK,
     CLASS_TYPES,
+    NO_HASHES,
     REGION_RESULTS,
     REGIONS,
     AggregateInput,
+    RegionResult,
 )
 from tclose.passes.microaggregate.analyses.workload import WORKLOAD, plan_workload
 from tclose.passes.microaggregate.cluster_task import MICROAGGREGATE_TASK, ClusteredRegion
 from tclose.passes.microaggregate.gather_region import ROW_RANGES, RegionInput, write_row_ranges
 from tclose.passes.microaggregate.search.rounds import merge_rounds
 from tclose.passes.microaggregate.shares.regional_shares import allot_shares, count_steps
-from tclose.passes.persons.person_values import MERGED_PERSON_VALUES, PERSON_SHARES
+from tclose.passes.microaggregate.unions.alike_classes import (
+    UNITED,
+    find_failing_unions,
+    has_returning,
+)
+from tclose.passes.persons.person_values import (
+    MERGED_PERSON_VALUES,
+    PERSON_SHARES,
+    load_person_demand,
+)
 from tclose.passes.plan.notices.compile_notice import report_compiling
 from tclose.passes.plan.notices.estimate import count_threads
 from tclose.passes.plan.plan import PLAN, Plan, Region
@@ -47,10 +58,10 @@ def microaggregate(context: PassContext) -> None:
     context.write(WORKLOAD, plan_workload(plan, context.read(INPUT_SUMMARY), distributions))
     items, clustered = _cluster_regions(context, plan, regions)
     _report_rounds(plan, clustered, context.progress)
-    results = _map_regions(context, AGGREGATE_TASK, items, _allot(plan, items, clustered))
+    results = _aggregate_regions(context, plan, items, _allot(plan, items, clustered))
     context.write(REGIONS, [item.region for item in items])
     context.write(CLASS_TYPES, [result.class_type for result in results])
-    context.write(REGION_RESULTS, results)
+    context.write(REGION_RESULTS, [replace(result, hashes=NO_HASHES) for result in results])
 
 
 def _explain(plan: Plan) -> str:
@@ -83,18 +94,64 @@ def _cluster_regions(
         regions = joined
 
 
+def _aggregate_regions(
+    context: PassContext, plan: Plan, items: list[RegionInput], inputs: list[AggregateInput]
+) -> list[RegionResult]:
+    """Aggregate all regions; where classes of several are released alike and do not hold, again.
+
+    Which classes are united then is written down first: a run that goes on unites the same.
+    """
+    results = _map_regions(context, AGGREGATE_TASK, items, inputs)
+    if len(items) == 1 or not has_returning(plan) or results[0].levels is not None:
+        return results
+    united = context.find(UNITED) or [()] * len(items)
+    demand = load_person_demand(context.workspace)
+    assert demand is not None
+    while True:
+        again = [i for i, result in enumerate(results) if result.united != united[i]]
+        before = sum(result.n_classes for result in results)
+        anew = _map_regions(
+            context,
+            AGGREGATE_TASK,
+            [items[i] for i in again],
+            [replace(inputs[i], united=united[i]) for i in again],
+            is_anew=True,
+        )
+        for i, result in zip(again, anew, strict=True):
+            results[i] = result
+        if again and sum(result.n_classes for result in results) == before:
+            return results  # nothing is left to unite them with; verification says so
+        failing = find_failing_unions(
+            context.workspace,
+            plan,
+            [item.region.name for item in items],
+            [result.hashes for result in results],
+            [result.class_type for result in results],
+            demand,
+        )
+        if not any(failing):
+            return results
+        united = [
+            (*done, more) if more else done for done, more in zip(united, failing, strict=True)
+        ]
+        context.write(UNITED, united)
+
+
 def _map_regions(
     context: PassContext,
     task: Task[Item, Result],
     regions: Sequence[RegionInput],
     items: Sequence[Item],
+    *,
+    is_anew: bool = False,
 ) -> list[Result]:
-    """Do a task with an item of each region."""
+    """Do a task with an item of each region; ``is_anew``: also where it was done before."""
     return context.map(
         task,
         items,
         names=[region.region.name for region in regions],
         sizes=[region.n_records for region in regions],
+        is_anew=is_anew,
     )
 
 
@@ -175,7 +232,7 @@ MICROAGGREGATE = Pass(
     ),
     writes=(WORKLOAD, REGIONS, CLASS_TYPES, REGION_RESULTS),
     tasks=(MICROAGGREGATE_TASK, AGGREGATE_TASK),
-    own=(ROW_RANGES,),
+    own=(ROW_RANGES, UNITED),
     work=microaggregate,
     version=19,
 )

@@ -138,6 +138,11 @@ def filled_by_class(plan: Plan) -> tuple[int, ...]:
     return tuple(j for j, one in enumerate(prepared) if one is not None and one.by_class)
 
 
+def count_codes(plan: Plan) -> int:
+    """Numbers that classes on disk have of each record: codes, its position, its person."""
+    return plan.n_released + bool(plan.referenced) + (plan.persons is not None)
+
+
 def stack_codes(records: np.ndarray, plan: Plan, joints: tuple[Joint, ...]) -> Int64:
     """Confidential values of encoded records as positions in their distributions: int64 (p, n).
 

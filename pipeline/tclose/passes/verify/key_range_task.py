@@ -16,9 +16,7 @@ from tclose.passes.microaggregate.aggregate_task import CLASS_TYPES, REGIONS
 from tclose.passes.microaggregate.class_files import StoredClasses, join_classes, read_key_range
 from tclose.passes.persons.person_values import load_person_demand
 from tclose.passes.plan.plan import PLAN, Plan
-from tclose.passes.plan.plan_files import (
-    load_distributions,
-)
+from tclose.passes.plan.plan_files import count_codes, load_distributions
 from tclose.passes.series.link_persons import SERIES
 from tclose.passes.summarise.records import JOINTS, write_counts
 from tclose.passes.verify.class_checks import ClassChecks, check_classes
@@ -115,7 +113,7 @@ def _gather_key_range(
     regions = workspace.load_shared(REGIONS)
     types = workspace.load_shared(CLASS_TYPES)
     ends = item.low, item.high
-    n_codes = plan.n_released + bool(plan.referenced) + (plan.persons is not None)
+    n_codes = count_codes(plan)
     classes = (
         read_key_range(workspace, regions[i].name, types[i], ends, n_codes) for i in item.regions
     )

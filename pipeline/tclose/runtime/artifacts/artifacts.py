@@ -242,6 +242,10 @@ class TaskFiles:
         except (ValueError, KeyError, TypeError):
             return None
 
+    def forget(self) -> None:
+        """Have the task be done again."""
+        self.path("record").unlink(missing_ok=True)
+
     def load_if_valid(self, artifact: Artifact[Any]) -> Checkpoint | None:
         """Return the checkpoint, if the task is done and its files are as they were written."""
         record = self.read_result(artifact)

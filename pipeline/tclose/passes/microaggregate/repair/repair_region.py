@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tclose.data.keys import Keys
 from tclose.kernels.refinement.repair import merge_classes
-from tclose.methods.clustering_problem import group_classes
+from tclose.methods.clustering_problem import group_classes, label_records
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Int64
 from tclose.model.attributes import REPRESENTATIVE
@@ -53,7 +53,7 @@ class Merger:
             if not above.size or starts.size == 2:
                 return labels, n_merged, above.size
             n_before = int(labels.max()) + 1
-            labels = self._merge_some(_labels_of(order, starts), starts, above)
+            labels = self._merge_some(label_records(order, starts), starts, above)
             n_merged += above.size
             if int(labels.max()) + 1 == n_before:
                 return labels, n_merged, above.size
@@ -77,7 +77,7 @@ class Merger:
         order, starts = self._group(labels)
         scaled = self.scaled
         labels, n_more, n_failing = merge_until(
-            _labels_of(order, starts), scaled.numeric, scaled.nominal, holds, scaled.weights
+            label_records(order, starts), scaled.numeric, scaled.nominal, holds, scaled.weights
         )
         return labels, n_merged + n_more, n_violating + n_failing
 
@@ -100,7 +100,7 @@ class Merger:
         scaled, n_failing = self.scaled, 0
         for attempt in count():
             _, order, starts = self._release(labels)
-            labels = _labels_of(order, starts)
+            labels = label_records(order, starts)
             if n_failing or holds(order, starts).all():
                 break
             if mend is not None and attempt < MOST_MENDED:
@@ -142,9 +142,3 @@ class Merger:
         limits = self.plan.max_emds
         tables = zip(self.distributions, limits, strict=True)
         return self.records.codes, tuple(make_target(d, limit) for d, limit in tables)
-
-
-def _labels_of(order: Int64, starts: Int64) -> Int64:
-    labels = np.empty(order.size, dtype=np.int64)
-    labels[order] = np.repeat(np.arange(starts.size - 1), np.diff(starts))
-    return labels
