@@ -171,9 +171,9 @@ def count_clustered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many records near clusters are made of, each time, from now on."""
     clustered: list[int] = []
 
-    def count_records(problem: ClusteringProblem, rows: Int64, most: int) -> Clustering:
+    def count_records(problem: ClusteringProblem, rows: Int64, *most: int) -> Clustering:
         clustered.append(rows.size)
-        return cluster_near(problem, rows, most)
+        return cluster_near(problem, rows, *most)
 
     monkeypatch.setattr(near_starts, "cluster_near", count_records)
     return clustered
@@ -194,8 +194,8 @@ def test_a_few_blocks_tell_that_near_records_lose_too_much(
     ages = np.random.default_rng(3).permutation(np.arange(60)).tolist()
     problem = problem_of(ages, ["a"] * 60, ages, k=3, limit=limit, size=size)
     choose_start(problem, cut_plainly(problem))
-    # The first block that loses too much by itself decides.
-    assert clustered == ([*sampled, 60] if is_near else sampled[:1])
+    # The first block that loses too much by itself decides; then one in 16 and in 4 are judged.
+    assert clustered == ([*sampled, 4, 15, 60] if is_near else sampled[:1])
 
 
 @pytest.mark.parametrize(("uneven", "n_sampled"), [(3.0, 1), (math.inf, 3)])
@@ -214,3 +214,35 @@ def test_a_block_that_loses_far_more_than_its_part_decides(
     start = choose_start(problem, cut_plainly(problem))
     assert clustered == [30] * n_sampled
     assert start.block_starts is not None
+
+
+@pytest.mark.parametrize(
+    ("lost", "is_asked"),
+    [({16: 4.0, 4: 2.0}, True), ({16: 4.0, 4: 2.1}, False), ({16: 16.0, 4: 4.0}, True)],
+)
+def test_what_falls_fast_enough_the_more_records_there_are_is_tried(
+    lost: dict[int, float], is_asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One in 16 lose 4, and one in 4 of them 2: all are taken to lose 1, which is the limit."""
+
+    def lose_thinned(_: NearStart, rows: Int64, one_in: int, most_lost: float) -> float:
+        assert rows.size == 60
+        return lost[one_in] if lost[one_in] <= most_lost else np.inf
+
+    monkeypatch.setattr(NearStart, "_lose_thinned", lose_thinned)
+    near = near_of(problem_of(list(range(60)), ["a"] * 60, list(range(60))))
+    assert near._falls(np.arange(60), 1.0) == is_asked
+
+
+def test_thinned_records_are_of_all_parts_and_lose_as_they_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clustered = count_clustered(monkeypatch)
+    ages = np.random.default_rng(4).permutation(np.arange(80)).tolist()
+    problem = problem_of(ages, ["a"] * 80, ages, k=2, limit=Fraction(1))
+    near = near_of(problem)
+    taken = near_starts._take(problem, np.arange(2, 80, 4))
+    labels = cluster_near(taken, np.arange(20)).labels
+    assert near._lose_thinned(np.arange(80), 4, np.inf) == pytest.approx(4 * lose(taken, labels))
+    assert near._lose_thinned(np.arange(80), 4, 0.0) == np.inf
+    assert clustered == [20, 20]

@@ -36,6 +36,10 @@ FIRST_SAMPLED = 512
 # many times what may be lost on average these may lose.
 SAMPLED_STEP = 5
 SAMPLED_UNEVEN = 3.0
+# One in so many records, by which those are judged again that blocks let pass: first fewer, then
+# more; and how much more may be lost by what these tell.
+FIRST_THINNED, THINNED = 16, 4
+THINNED_MARGIN = 1.5
 # How much more may be lost there, where a long search is worth a mistake: of smaller blocks
 # clusters are not as near, nor what they are merged with.
 SAMPLED_MARGIN = 3.0
@@ -100,7 +104,10 @@ class NearStart:
         best, none = None, np.zeros_like(self.is_natural)
         for is_kept in (none, self.is_natural) if self.is_natural.any() else (none,):
             rest = np.flatnonzero(~is_kept[self.groups])
-            if rest.size > MOST_UNJUDGED and not self._may_do(rest, margin * most_lost):
+            if rest.size > MOST_UNJUDGED and not (
+                self._may_do(rest, margin * most_lost)
+                and self._falls(rest, THINNED_MARGIN * most_lost)
+            ):
                 continue
             start = keep_natural(
                 self.problem, self.groups, is_kept,
@@ -140,6 +147,23 @@ class NearStart:
                 return False  # what is within t only as one class is not near
             lost += of_block
         return True
+
+    def _falls(self, rows: Int64, most_lost: float) -> bool:
+        """Return whether loss falls to so little the more of the rows there are.
+
+        From one in 16 to one in 4 it falls by some factor, as near ones are nearer, and more are at
+        hand to be merged with; it is taken to fall by that again to all of them.
+        """
+        first = self._lose_thinned(rows, FIRST_THINNED, np.inf)
+        return self._lose_thinned(rows, THINNED, float(np.sqrt(first * most_lost))) < np.inf
+
+    def _lose_thinned(self, rows: Int64, one_in: int, most_lost: float) -> float:
+        """What all rows would lose as one in so many do, taken evenly; inf if above a limit."""
+        members = rows[one_in // 2 :: one_in]
+        sample = _take(self.problem, members)
+        near = cluster_near(sample, np.arange(members.size))
+        found = merge_above(sample, near.labels, most_lost / one_in)
+        return np.inf if found is None else one_in * found[1]
 
 
 def merge_above(
