@@ -126,7 +126,7 @@ class TestTree:
         nominal = np.repeat(np.tile([0, 1], 3), np.concatenate(list(groups.values())))
         columns = unweighted(np.zeros((1, 3000)), nominal[np.newaxis].astype(np.int32), 2)
         subsets = np.repeat(np.arange(3, dtype=np.int32), 1000)
-        tree = grow_tree(columns, subsets, 3, 2, 2)
+        tree = grow_tree(columns, subsets, 3, 2)
         assert tree.axes.tolist() == [1]
         assert tree.thresholds[:, 0].tolist() == [0.0, 0.0, 1.0]
 
@@ -141,6 +141,20 @@ class TestTree:
         subsets = rng.integers(0, 3, 4000, dtype=np.int32)
         assert grow_tree(columns, subsets, 3, 4, 2).axes[0] == axis
         assert grow_tree(columns, subsets, 3, 4, 1).axes[0] == 1
+
+    def test_regions_are_not_cut_apart_along_what_confidential_values_depend_on(self) -> None:
+        """Each subset has its own ages, so halves of all are as wide as the whole; days are not."""
+        rng = np.random.default_rng(3)
+        subsets = np.repeat(np.arange(4, dtype=np.int32), 1000)
+        ages = np.concatenate([rng.random(1000) / 4 + s / 4 for s in range(4)])
+        days = rng.random(4000) / 2
+        both, alone = unweighted(np.array([ages, days])), unweighted(ages[np.newaxis])
+        assert grow_tree(both, subsets, 4, 4, 4).axes.tolist() == [1, 1, 1]
+        tree = grow_tree(alone, subsets, 4, 4, 2)
+        assert np.isinf(tree.thresholds[:, 0]).all()
+        assert np.isfinite(tree.thresholds[:, 1]).all()
+        leaves = find_leaves(alone.numeric, alone.nominal, subsets, tree.axes, tree.thresholds)
+        assert np.bincount(leaves).tolist() == [2000, 2000]
 
     def test_the_spread_of_a_taxonomy_is_that_of_all_its_levels(self) -> None:
         """At the upper one of two halves have one node each, at the lower one of four two."""

@@ -30,6 +30,9 @@ MAX_SAMPLE = 500_000
 JUDGED_RECORDS = 4096
 # How far from a half, as a share of the records, halves of equal keys may be.
 NEARLY_HALF = 0.05
+# What the spread has to fall by if each subset is cut at its own place, as a share of what it falls
+# by if all are cut at one.
+ALIKE = 0.97
 
 
 def count_regions(n_records: int, most_records: int | None = None) -> int:
@@ -88,13 +91,18 @@ def grow_tree(
         rows = members[node]
         left = np.zeros(rows.size, dtype=bool)
         if rows.size:
-            axes[node] = (
+            axis = (
                 _dividing_axis(scaled, rows, subsets)
                 if node < n_regions - 1
                 else widest_axis(
                     scaled.numeric, scaled.nominal, scaled.weights, scaled.heights, rows, counts
                 )
             )
+            if axis is None:  # all on one side: regions have equal parts of it, as records come
+                thresholds[:, node] = np.inf
+                members += [rows, rows[:0]]
+                continue
+            axes[node] = axis
             keys = axis_keys(scaled.numeric, scaled.nominal, axes[node], rows)
             thresholds[:, node] = _halve(keys)
             for s, of_subset in _by_subset(subsets[rows]):
@@ -111,18 +119,27 @@ def _by_subset(subsets: NDArray[np.int32]) -> Iterator[tuple[int, slice]]:
         yield int(subsets[start]), slice(start, stop)
 
 
-def _dividing_axis(scaled: Scaled, rows: Int64, subsets: NDArray[np.int32]) -> int:
+def _dividing_axis(scaled: Scaled, rows: Int64, subsets: NDArray[np.int32]) -> int | None:
     """The quasi-identifier along which the spread of rows, subset by subset, falls most if halved.
 
-    Halves of two categories have one each, those of twenty are nearly as wide as the whole.
+    Halves of two categories have one each, those of twenty are nearly as wide as the whole. Where
+    confidential values depend on it subsets have their halves at other places, so that what was
+    near each other is in two regions; it is none then, as if it were cut at one place the spread
+    would fall by more. None if there is none.
     """
     judged = rows[:: -(-rows.size // JUDGED_RECORDS)]
+    of_subsets, of_none = subsets[judged], np.zeros(judged.size, dtype=np.int32)
     axes = list(range(scaled.numeric.shape[0]))
     lowest = 0
     while lowest < scaled.nominal.shape[0]:
         axes.append(scaled.numeric.shape[0] + lowest)
         lowest += int(scaled.heights[lowest])
-    return max(axes, key=lambda axis: _measure_fall(scaled, axis, judged, subsets[judged]))
+    most, found = 0.0, None
+    for axis in axes:
+        fall = _measure_fall(scaled, axis, judged, of_subsets)
+        if fall > most and fall >= ALIKE * _measure_fall(scaled, axis, judged, of_none):
+            most, found = fall, axis
+    return found
 
 
 def _measure_fall(scaled: Scaled, axis: int, rows: Int64, subsets: NDArray[np.int32]) -> float:
