@@ -158,7 +158,7 @@ class NearStart:
         return self._lose_thinned(rows, THINNED, float(np.sqrt(first * most_lost))) < np.inf
 
     def _lose_thinned(self, rows: Int64, one_in: int, most_lost: float) -> float:
-        """What all rows would lose as one in so many do, taken evenly; inf if above a limit."""
+        """The loss of all rows if they lose as one in so many do; inf if that is above a limit."""
         members = rows[one_in // 2 :: one_in]
         sample = _take(self.problem, members)
         near = cluster_near(sample, np.arange(members.size))

@@ -36,9 +36,10 @@ from tclose.passes.plan.search_budget import LEAN, SMALL_TABLE, SearchBudget
 from tclose.privacy.person_closeness import PersonDemand
 from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
 
-# Of the time for a region: clusters, searches, those from other starts, and what the best one goes
-# on for.
-SHARES_OF_STEPS = 0.1, 0.3, 0.5
+# Of the time for a region: clusters, searches, those from other starts, what the best go on for;
+# the same where none is compared, and each is run to its end.
+SHARES_OF_STEPS = 0.1, 0.3, 0.5, 0.95
+SHARES_OF_WHOLE_STEPS = 0.1, 0.5, 0.95, 0.95
 # What a search may lose, in times the one that loses least, when they are compared, to go on.
 NEARLY_BEST = 1.1
 # Share of the pairs of records in a class of a start that are of one person, up to which a table
@@ -92,7 +93,7 @@ def cluster_region(
     is_small = plan.n_records <= FEW_RECORDS
     are_several = len(searches) > 1 or start.beside is not None
     compared = plan.search_budget.to_compare if are_several and not is_small else None
-    first, middle, last = SHARES_OF_STEPS
+    first, middle, last, at_end = SHARES_OF_WHOLE_STEPS if compared is None else SHARES_OF_STEPS
 
     def lose(end: _End) -> tuple[int, float]:
         return end.clusters.n_violating, _measure_loss(end.clusters.labels, records, plan, scaled)
@@ -100,14 +101,15 @@ def cluster_region(
     runs = [(search, start) for search in searches]
     if _has_ancestors(plan) and plan.search_budget.n_rounds:
         runs.append((_Search(merger), start))  # searches know nothing of them, and may lose more
-    ends = list(_run_searches(runs, compared, first, middle))
+    is_all = compared is None and start.beside is None
+    ends = list(_run_searches(runs, compared, first, at_end if is_all else middle))
     if start.beside is not None:
         best = min(ends, key=lose)
         tried = searches if is_small else [best.search]
         others = start.beside(best.clusters.labels)
         runs = [(search, other) for other in others for search in tried]
         ends += _run_searches(runs, compared, middle, last)
-    ends += [] if compared is None else _go_on([(end, lose(end)) for end in ends], last, 1.0)
+    ends += [] if compared is None else _go_on([(end, lose(end)) for end in ends], last, at_end)
     best = min(ends, key=lose) if len(ends) > 1 else ends[0]
     return replace(best.clusters, search_seconds=sum(end.clusters.search_seconds for end in ends))
 
@@ -158,7 +160,7 @@ class _Search:
 
 @dataclass(frozen=True, eq=False)
 class _End:
-    """What a search ended with: int64 (n,), ``searched``, and these clusters after their repair."""
+    """The end of a search: its labels, ``searched`` int64 (n,), and clusters after repair."""
 
     search: _Search
     searched: Int64
@@ -166,7 +168,7 @@ class _End:
     clusters: RegionClusters
 
     def go_on(self) -> "_End":
-        """Where the search ends that goes on from here with its whole budget."""
+        """The end of the search that goes on from here with its whole budget."""
         return self.search.run(Clustering(self.searched, self.clusters.levels), state=self.state)
 
 

@@ -41,7 +41,7 @@ class Round:
 
 @dataclass
 class SearchState:
-    """Where a search stands, so that it can go on.
+    """The state of a search, by which it can go on.
 
     ``rounds``: how each left the region, the start first; ``n_done``: rounds that were run;
     ``effort``: records of pools, or as much; ``n_barred``: rounds in a row whose pools t barred.
