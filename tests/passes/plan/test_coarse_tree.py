@@ -173,6 +173,17 @@ class TestTree:
         tree = one_leaf(subsets)
         assert (tree.n_leaves, tree.thresholds.shape) == (1, (3, 0))
 
+    @pytest.mark.parametrize(("is_balanced", "axis"), [(True, 0), (False, 1)])
+    def test_of_classes_of_near_records_regions_go_by_the_widest(
+        self, is_balanced: bool, axis: int
+    ) -> None:
+        table, codes = distribution_of([1, 2, 3] * 2_000)
+        subsets, _ = cut_subsets(3, table, 6_000, 0)
+        nominal = (np.arange(6_000) % 20)[np.newaxis].astype(np.int32)
+        sampled = unweighted(np.random.default_rng(5).random((1, 6_000)), nominal, 20)
+        tree = sample_leaves(subsets, codes, sampled, 2, is_balanced=is_balanced)
+        assert tree.axes[0] == axis
+
     @pytest.mark.parametrize(
         ("n_sampled", "n_regions", "n_leaves"),
         [

@@ -56,7 +56,12 @@ def _grow(
         release_partition.cells.n_cells,
     )
     return sample_leaves(
-        release_partition.subsets, of_primary, scaled, release_partition.n_grown, cells
+        release_partition.subsets,
+        of_primary,
+        scaled,
+        release_partition.n_grown,
+        cells,
+        is_balanced=plan.method.cuts_by_subsets,
     )
 
 

@@ -194,10 +194,14 @@ def sample_leaves(
     scaled: Scaled,
     n_regions: int,
     cells: tuple[Int64 | int, int] = (0, 1),
+    *,
+    is_balanced: bool = True,
 ) -> CoarseTree:
     """Grow the coarse tree of a release partition of several regions from its sample.
 
-    ``codes``, ``cells``: of the sample's records int64 (n,), and how many cells there are.
+    ``codes``, ``cells``: of the sample's records int64 (n,), and how many cells there are;
+    ``is_balanced``: whether classes take records of all subsets. Others are made of near records,
+    and go the farther the less confidential values depend on places within a region.
     """
     of_cell, n_cells = cells
     n_strata = plan_subsets.sizes.size * n_cells
@@ -210,4 +214,4 @@ def sample_leaves(
         plan_subsets.tie_rule, unseen,
     )  # fmt: skip
     strata = (subsets * n_cells + of_cell).astype(np.int32)
-    return grow_tree(scaled, strata, n_strata, n_leaves, n_regions)
+    return grow_tree(scaled, strata, n_strata, n_leaves, n_regions if is_balanced else 1)
