@@ -122,10 +122,10 @@ def _by_subset(subsets: NDArray[np.int32]) -> Iterator[tuple[int, slice]]:
 def _dividing_axis(scaled: Scaled, rows: Int64, subsets: NDArray[np.int32]) -> int | None:
     """The quasi-identifier along which the spread of rows, subset by subset, falls most if halved.
 
-    Halves of two categories have one each, those of twenty are nearly as wide as the whole. Where
-    confidential values depend on it subsets have their halves at other places, so that what was
-    near each other is in two regions; it is none then, as if it were cut at one place the spread
-    would fall by more. None if there is none.
+    Halves of two categories have one each, those of twenty are nearly as wide as the whole. A
+    quasi-identifier that confidential values depend on is left aside: each subset has its halves at
+    another place, so that near records get into two regions, and the spread falls by less than if
+    all were cut at one place. The result is None where none is left.
     """
     judged = rows[:: -(-rows.size // JUDGED_RECORDS)]
     of_subsets, of_none = subsets[judged], np.zeros(judged.size, dtype=np.int32)

@@ -59,7 +59,7 @@ class SearchState:
         return self.rounds[self._begin :]
 
     def begin_anew(self) -> None:
-        """What was done until now counts no more for what ends the search."""
+        """Begin another budget: rounds until now count no more for the end of the search."""
         self.effort, self.n_barred, self._begin = 0.0, 0, len(self.rounds) - 1
 
 
