@@ -13,12 +13,19 @@ _MAX_NUMBER = 2**62
 
 
 def sort_rows(columns: Sequence[Keys]) -> Int64:
-    """Order of the rows (n,), the first column leading; equal rows in any order, always the same.
+    """Order of the rows (n,), the first column leading; equal rows as they come.
 
-    Where the spans of the columns allow it, a row is sorted as one number.
+    Where the spans of the columns allow it, a row is sorted as one number, with its place in the
+    lowest bits if these are left: numbers alone are sorted several times as fast.
     """
     numbers = _number_rows(columns)
-    return np.lexsort(columns[::-1]) if numbers is None else np.argsort(numbers, kind="stable")
+    if numbers is None:
+        return np.lexsort(columns[::-1])
+    n_bits = numbers.size.bit_length()
+    if int(numbers.max(initial=0)) >= _MAX_NUMBER >> n_bits:
+        return np.argsort(numbers, kind="stable")
+    placed = np.sort((numbers << n_bits) | np.arange(numbers.size))
+    return placed & ((1 << n_bits) - 1)
 
 
 def sort_words(high: NDArray[np.uint64], low: NDArray[np.uint64]) -> Int64:

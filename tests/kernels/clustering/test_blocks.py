@@ -21,6 +21,7 @@ from support.tables.random_tables import (
     weighted_columns,
 )
 from tclose.kernels.clustering.blocks import (
+    MOST_JUDGED,
     axis_keys,
     cut_blocks,
     extras_up_to,
@@ -114,6 +115,27 @@ class TestCuts:
             1,
         )
         assert [order[a:c].tolist() for a, _, c in starts] == [[1, 4], [2, 7], [3, 5], [0, 6]]
+
+    def test_axis_of_many_records_is_judged_by_some_of_all(self) -> None:
+        """Two in ten are apart along the second axis, but none of those that are looked at."""
+        n_records = 2 * MOST_JUDGED
+        numeric = np.zeros((2, n_records))
+        numeric[0] = np.arange(n_records) % 10 * 0.01
+        numeric[1, 1::10] = 9.0
+        numeric[1, 3::10] = -9.0
+        columns = numeric, np.empty((0, n_records), np.int32), np.empty(0), np.empty(0, np.int64)
+        ends = np.array([0, n_records // 2, n_records])
+        cells, take = np.zeros(n_records, np.int64), np.ones(2, np.int64)
+        order, starts, _ = cut_blocks(*columns, 1, cells, ends, take, MOST_JUDGED, MOST_JUDGED - 1)
+        judged = np.arange(0, n_records, 2)
+        assert find_widest(columns, np.arange(n_records)) == 1
+        assert find_widest(columns, judged) == 0
+        found = [[order[a:b].tolist() for a, b in pairwise(block)] for block in starts]
+        subsets = [list(range(*pair)) for pair in pairwise(ends.tolist())]
+        cut_first = naive.cut_blocks(
+            *columns[:2], subsets, take.tolist(), MOST_JUDGED, MOST_JUDGED - 1, lambda _: 0
+        )
+        assert found == cut_first
 
     def test_no_cut_for_a_whole_table_block(self) -> None:
         order, starts, sizes = cut_blocks(

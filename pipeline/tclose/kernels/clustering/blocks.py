@@ -16,6 +16,9 @@ import numpy as np
 from tclose.kernels.compiler import kernel
 from tclose.kernels.sequences import copy_into, stable_order
 
+# Records of a node, at most, by which it is judged along what it is cut.
+MOST_JUDGED = 1024
+
 
 @kernel
 def extras_up_to(n_extra, n_extra_subset, n_clusters, cluster):
@@ -196,7 +199,8 @@ def cut_blocks(  # noqa: PLR0913 (arrays of a region, and how it is cut)
             n_blocks += 1
             continue
         rows = gather_rows(perm, begin, g * take + spare)
-        axis = widest_axis(numeric, nominal, weights, heights, rows, counts)
+        judged = rows[:: -(-rows.size // MOST_JUDGED)].copy()
+        axis = widest_axis(numeric, nominal, weights, heights, judged, counts)
         g_left = g // 2
         left = split_extras(spare, g, g_left)
         for s in range(n_subsets):

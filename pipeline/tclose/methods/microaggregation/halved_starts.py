@@ -24,6 +24,8 @@ LEAST_LIMIT = 0.4
 # The share of other classes that are above t from which on they are tried as well: these will be
 # merged, or exchanged for long.
 MANY_ABOVE = 0.25
+# Classes, at most, by which that is judged.
+MOST_JUDGED = 4096
 # How many there are at least, as a share of other classes as they will be released; fewer may lose
 # `MUCH_LESS`.
 LEAST_CLASSES = 0.5
@@ -52,9 +54,11 @@ def find_halved(
 
 
 def _are_above(problem: ClusteringProblem, labels: Int64) -> bool:
-    """Return whether many of some classes are above a t."""
-    order, starts = group_classes(labels)
-    above = find_above(order, starts, problem.codes, problem.distributions, problem.max_emds)
+    """Return whether many of some classes are above a t; of very many classes some are judged."""
+    one_in = -(-(int(labels.max()) + 1) // MOST_JUDGED)
+    rows = np.flatnonzero(labels % one_in == 0)
+    order, starts = group_classes(labels[rows] // one_in)
+    above = find_above(rows[order], starts, problem.codes, problem.distributions, problem.max_emds)
     return bool(above.size > MANY_ABOVE * (starts.size - 1))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from tclose.data.category_trees import tree_of
 from tclose.data.keys import Encoding, Keys
 from tclose.kernels import apportion
-from tclose.kernels.aggregate import sort_within
+from tclose.kernels.aggregate import group_by_label, sort_within
 from tclose.model.array_types import Int64
 from tclose.model.attributes import REPRESENTATIVE
 from tclose.model.column_terms import Kind
@@ -146,8 +146,7 @@ class Representatives:
         apportion.push_chains(classes, low, 0)
         apportion.fill_values(classes, self._order_entries(wanted, wanted), wanted, wanted, enough)
         apportion.push_chains(classes, wanted, enough // 2)
-        by_value = np.argsort(classes.values, kind="stable")
-        first_of = np.searchsorted(classes.values[by_value], np.arange(wanted.size + 1))
+        by_value, first_of = group_by_label(classes.values, wanted.size)
         apportion.fit_sizes(classes, by_value, first_of, wanted, low, high)
 
     def _order_entries(self, low: Int64, high: Int64) -> Int64:
