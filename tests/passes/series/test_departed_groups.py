@@ -1,17 +1,22 @@
 """Groups of persons who left next to their definition, by all sets of classes and by fractions."""
 
+from contextlib import nullcontext
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tclose.errors import InfeasibleError
 from tclose.methods.scaling import Scaled
 from tclose.passes.microaggregate.unions.unite_classes import EarlierClasses, unite_classes
 from tclose.passes.series.departed_groups import CellClasses, find_small_groups
+from tclose.passes.series.refused_releases import check_departures
 from tclose.passes.series.series_cells import KnownRelease, find_cells
 from tclose.passes.series.series_verdict import judge_series
+from tclose.policy.sections.privacy_settings import OverTimeSettings
 
 Classes = list[int]  # of each person, -1 where she is absent
 
@@ -142,6 +147,19 @@ def test_unions_lose_none_or_k(drawn: list[Classes], k: int, seed: int) -> None:
     assert sum(cells.count_torn(earlier) for earlier in range(len(drawn) - 1)) == 0
     if len(set(united.tolist())) > 1:
         assert find_failing(drawn[:-1], final, k) == []
+
+
+@given(releases(), st.integers(2, 5))
+def test_what_no_union_holds_is_refused_ahead(drawn: list[Classes], k: int) -> None:
+    """And nothing else: where groups are small even if all who are here are in one class."""
+    united = [min(c, 0) for c in drawn[-1]]
+    n_small, _ = find_small_groups(cells_of(*drawn[:-1], united), k)
+    window, n_persons = [known(one) for one in drawn[:-1]], len(united)
+    persons = np.flatnonzero(np.array(united) == 0)
+    settings = OverTimeSettings(k=k, t=1, departures="unite")
+    refused = pytest.raises(InfeasibleError, match=r"departures: (all )?\d persons")
+    with refused if n_small else nullcontext():
+        check_departures(window, find_cells(window, n_persons), persons, settings)
 
 
 def find_failing(earlier: list[Classes], final: Classes, k: int) -> list[int]:

@@ -116,16 +116,27 @@ def check_departures(
 
 
 def _check_unions(window: Sequence[KnownRelease], persons: Integers, k: int) -> None:
-    """Refuse a release where all who left an earlier one are too few, so that no union holds."""
+    """Refuse a release where all who left an earlier one are too few, so that no union holds.
+
+    Or all who were in one of its classes, which there were fewer of when a smaller k was asked.
+    """
     for release in window:
         is_here = np.zeros(release.n_persons, dtype=np.bool_)
         is_here[persons] = True
         stays = is_here[release.rows]
-        goes_on = np.unique(release.row_classes[stays])
-        n_left = int(np.isin(release.row_classes[~stays], goes_on).sum())
+        left = release.row_classes[~stays]
+        goes_on = np.isin(left, release.row_classes[stays])
+        n_left = int(goes_on.sum())
         if 0 < n_left < k:
             raise InfeasibleError(
                 f"privacy.over_time.departures: {n_left:,} persons in all have left the classes of "
                 f"an earlier release that go on, fewer than k = {k}, so subtraction finds them "
                 "whatever is united; wait until more have left, or take departures: report"
+            )
+        sizes = np.bincount(left[~goes_on], minlength=1)
+        if ((sizes > 0) & (sizes < k)).any():
+            raise InfeasibleError(
+                f"privacy.over_time.departures: all {sizes[sizes > 0].min():,} persons of a class "
+                f"of an earlier release have left, fewer than k = {k}, which that release did not "
+                "ask, so that no union holds; ask the k of that release, or take departures: report"
             )
