@@ -1,6 +1,5 @@
 """Starts of near records: merged within t, and taken where they lose little enough."""
 
-import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -30,8 +29,7 @@ def cut_plainly(problem: ClusteringProblem) -> Clustering:
 
 
 def near_of(problem: ClusteringProblem) -> NearStart:
-    whole = np.arange(problem.keys[0].size), np.array([0, problem.keys[0].size])
-    return NearStart(problem, *find_natural(problem), whole)
+    return NearStart(problem, *find_natural(problem))
 
 
 def lose(problem: ClusteringProblem, labels: Int64) -> float:
@@ -179,59 +177,45 @@ def count_clustered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return clustered
 
 
-@pytest.mark.parametrize(
-    ("size", "sampled"), [(5, [8, 15]), (20, [7])], ids=["blocks", "a part of one block"]
-)
 @pytest.mark.parametrize(("limit", "is_near"), [(Fraction(1, 2), True), (Fraction(1, 50), False)])
-def test_a_few_blocks_tell_that_near_records_lose_too_much(
-    limit: Fraction, is_near: bool, size: int, sampled: list[int], monkeypatch: pytest.MonkeyPatch
+def test_a_few_records_tell_that_near_ones_lose_too_much(
+    limit: Fraction, is_near: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(near_starts, "MOST_UNJUDGED", 30)
-    monkeypatch.setattr(near_starts, "SAMPLED_RECORDS", 15)
-    monkeypatch.setattr(near_starts, "FIRST_SAMPLED", 8)
-    monkeypatch.setattr(near_starts, "SAMPLED_BLOCKS", 2)
+    monkeypatch.setattr(near_starts, "JUDGED_RECORDS", (8, 15, 31))
     clustered = count_clustered(monkeypatch)
     ages = np.random.default_rng(3).permutation(np.arange(60)).tolist()
-    problem = problem_of(ages, ["a"] * 60, ages, k=3, limit=limit, size=size)
+    problem = problem_of(ages, ["a"] * 60, ages, k=3, limit=limit, size=10)
     choose_start(problem, cut_plainly(problem))
-    # The first block that loses too much by itself decides; then one in 16 and in 4 are judged.
-    assert clustered == ([*sampled, 4, 15, 60] if is_near else sampled[:1])
-
-
-@pytest.mark.parametrize(("uneven", "n_sampled"), [(3.0, 1), (math.inf, 3)])
-def test_a_block_that_loses_far_more_than_its_part_decides(
-    uneven: float, n_sampled: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What all eight may lose together is lost in the third of them."""
-    monkeypatch.setattr(near_starts, "SAMPLED_UNEVEN", uneven)
-    monkeypatch.setattr(near_starts, "SAMPLED_RECORDS", 30)
-    monkeypatch.setattr(near_starts, "FIRST_SAMPLED", 30)
-    monkeypatch.setattr(near_starts, "MOST_UNJUDGED", 30)
-    clustered = count_clustered(monkeypatch)
-    ages = np.random.default_rng(3).permutation(np.arange(240)).tolist()
-    pays = [(age * 7) % 13 for age in ages]
-    problem = problem_of(ages, ["a"] * 240, pays, k=3, limit=Fraction(1, 16), size=10)
-    start = choose_start(problem, cut_plainly(problem))
-    assert clustered == [30] * n_sampled
-    assert start.block_starts is not None
+    # One in seven, then in four; of the next ones there would be half of all, and more.
+    assert clustered == ([9, 15, 60] if is_near else [9])
 
 
 @pytest.mark.parametrize(
-    ("lost", "is_asked"),
-    [({16: 4.0, 4: 2.0}, True), ({16: 4.0, 4: 2.1}, False), ({16: 16.0, 4: 4.0}, True)],
+    ("lost", "margin", "is_asked"),
+    [
+        ([4.0, 2.0], 4.0, True),
+        ([4.0, 2.1], 4.0, False),
+        ([4.1, 0.0], 4.0, False),
+        ([16.0, 4.0], 16.0, True),
+        ([1.0, 1.1], 16.0, False),
+        ([0.0, 0.0], 1.0, True),
+    ],
 )
 def test_what_falls_fast_enough_the_more_records_there_are_is_tried(
-    lost: dict[int, float], is_asked: bool, monkeypatch: pytest.MonkeyPatch
+    lost: list[float], margin: float, is_asked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One in 16 lose 4, and one in 4 of them 2: all are taken to lose 1, which is the limit."""
+    of_thinned = dict(zip((16, 4), lost, strict=True))
 
     def lose_thinned(_: NearStart, rows: Int64, one_in: int, most_lost: float) -> float:
-        assert rows.size == 60
-        return lost[one_in] if lost[one_in] <= most_lost else np.inf
+        assert rows.size == 64
+        return of_thinned[one_in] if of_thinned[one_in] <= most_lost + 1e-12 else np.inf
 
+    monkeypatch.setattr(near_starts, "JUDGED_RECORDS", (4, 16, 40))
     monkeypatch.setattr(NearStart, "_lose_thinned", lose_thinned)
-    near = near_of(problem_of(list(range(60)), ["a"] * 60, list(range(60))))
-    assert near._falls(np.arange(60), 1.0) == is_asked
+    near = near_of(problem_of(list(range(64)), ["a"] * 64, list(range(64))))
+    assert near._may_do(np.arange(64), 1.0, margin) == is_asked
 
 
 def test_thinned_records_are_of_all_parts_and_lose_as_they_do(

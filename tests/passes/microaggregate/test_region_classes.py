@@ -360,13 +360,26 @@ class TestStarts:
 
 
 def test_searches_that_may_end_best_go_on() -> None:
-    """Those whose classes hold, and that lose nearly the least; not what was never searched."""
-    begun = {"a": (0, 1.0), "b": (0, 1.09), "c": (0, 1.11), "d": (1, 0.5), "unsearched": (0, 0.9)}
+    """Those whose classes hold, and that lose nearly the least, or will; not the unsearched."""
+    begun: dict[str, tuple[int, float, list[float]]] = {
+        "a": (0, 1.0, []),
+        "b": (0, 1.09, [5.0, 5.0]),
+        "c": (0, 1.11, [5.0]),
+        "d": (1, 0.5, []),
+        "e": (0, 1.21, [9.0, 5.0, 4.5]),
+        "f": (0, 1.21, [5.0, 4.6]),
+        "g": (0, 1.0, [0.0, 0.0]),
+        "unsearched": (0, 0.9, []),
+    }
 
-    def end_of(name: str) -> Any:
-        search = SimpleNamespace(refiner=None if name == "unsearched" else name)
-        return SimpleNamespace(search=search, go_on=lambda: name)
+    def end_of(name: str, losses: list[float]) -> Any:
+        nothing: Any = None
+        refiner = None if name == "unsearched" else name
+        rounds = tuple(SimpleNamespace(loss=loss) for loss in losses)
+        search: Any = SimpleNamespace(refiner=refiner, run=lambda *_, **__: name)
+        clusters: Any = SimpleNamespace(rounds=rounds, levels=None)
+        return region_clusters._End(search, nothing, nothing, clusters)
 
-    ends = [(end_of(name), lost) for name, lost in begun.items()]
+    ends = [(end_of(name, losses), (above, lost)) for name, (above, lost, losses) in begun.items()]
     gone_on: list[Any] = list(region_clusters._go_on(ends, 0.5, 1.0))
-    assert gone_on == ["a", "b"]
+    assert gone_on == ["a", "b", "e", "g"]

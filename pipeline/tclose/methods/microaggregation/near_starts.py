@@ -6,6 +6,8 @@ quasi-identifiers. So what it loses is measured, before a search is spent on it.
 """
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,24 +27,13 @@ NEAR_RECORDS = 4096
 # The same for a start that is searched at length: of larger blocks less is lost, in a fraction of
 # the search's time.
 SEARCHED_RECORDS = 32_768
-# Records of which near clusters are tried without a look at some blocks of them.
+# Records of which near clusters are tried without a look at some of them.
 MOST_UNJUDGED = 32_768
-# Blocks, of about so many records, by which more are judged before all are clustered.
-SAMPLED_BLOCKS = 8
-SAMPLED_RECORDS = 2048
-# The same of the first one, which tells where hardly any near records can be within t.
-FIRST_SAMPLED = 512
-# From the middle one on they are taken by steps, so that the first few are of all parts; and how
-# many times what may be lost on average these may lose.
-SAMPLED_STEP = 5
-SAMPLED_UNEVEN = 3.0
-# One in so many records, by which those are judged again that blocks let pass: first fewer, then
-# more; and how much more may be lost by what these tell.
-FIRST_THINNED, THINNED = 16, 4
-THINNED_MARGIN = 1.5
-# How much more may be lost there, where a long search is worth a mistake: of smaller blocks
-# clusters are not as near, nor what they are merged with.
-SAMPLED_MARGIN = 3.0
+# Of more, those of so many are judged first, one after the other: of all parts of the table.
+JUDGED_RECORDS = 2048, 8192, 32_768
+# How much more than all the first ones may lose: where nothing is searched, or not for long, and
+# where a long search is worth a mistake.
+FIRST_MARGIN, FIRST_MARGIN_SEARCHED = 2.0, 4.0
 # What merged clusters of near records may lose, as a share of what the balanced start loses: where
 # nothing is searched, and where it is, as a search saves more of a balanced start's loss.
 NEAR_SHARE_UNSEARCHED, NEAR_SHARE = 0.5, 0.4
@@ -60,14 +51,12 @@ NEAR_SHARE_OF_SEARCHED = 2.0
 class NearStart:
     """A start of clusters of near records, as soon as it is known what it may lose.
 
-    ``groups``, ``is_natural``: from `find_natural`; ``blocks``: the records int64 (n,) by blocks of
-    near ones, and where each block begins.
+    ``groups``, ``is_natural``: from `find_natural`.
     """
 
     problem: ClusteringProblem
     groups: Int64
     is_natural: NDArray[np.bool_]
-    blocks: tuple[Int64, Int64]
 
     def find_before(self, loss: float, balanced: Int64, *, is_searched: bool) -> Clustering | None:
         """The clusters, if they are a better start than balanced ones, whose labels these are.
@@ -75,7 +64,7 @@ class NearStart:
         Of few records those that promise so much are made again of larger blocks.
         """
         most_lost = (NEAR_SHARE if is_searched else NEAR_SHARE_UNSEARCHED) * loss
-        found = self._find(most_lost, 1.0, NEAR_RECORDS, loss)
+        found = self._find(most_lost, FIRST_MARGIN, NEAR_RECORDS, loss)
         if found is None:
             return None
         lost = measure_released(self.problem.scaled, found.labels)
@@ -83,7 +72,7 @@ class NearStart:
         if is_few and lost > MUCH_LESS * most_lost:
             return None
         if NEAR_RECORDS < balanced.size <= SEARCHED_RECORDS:
-            return self._find(lost, 1.0, SEARCHED_RECORDS, lost) or found
+            return self._find(lost, FIRST_MARGIN, SEARCHED_RECORDS, lost) or found
         return found
 
     def find_beside(self, loss: float, searched: float) -> Clustering | None:
@@ -92,7 +81,7 @@ class NearStart:
         These lost so much before a search, and so much after it.
         """
         most_lost = min(NEAR_SHARE * loss, NEAR_SHARE_OF_SEARCHED * searched)
-        return self._find(most_lost, SAMPLED_MARGIN, SEARCHED_RECORDS)
+        return self._find(most_lost, FIRST_MARGIN_SEARCHED, SEARCHED_RECORDS)
 
     def _find(
         self, most_lost: float, margin: float, most_records: int, most_unmerged: float = -np.inf
@@ -104,10 +93,7 @@ class NearStart:
         best, none = None, np.zeros_like(self.is_natural)
         for is_kept in (none, self.is_natural) if self.is_natural.any() else (none,):
             rest = np.flatnonzero(~is_kept[self.groups])
-            if rest.size > MOST_UNJUDGED and not (
-                self._may_do(rest, margin * most_lost)
-                and self._falls(rest, THINNED_MARGIN * most_lost)
-            ):
+            if rest.size > MOST_UNJUDGED and not self._may_do(rest, most_lost, margin):
                 continue
             start = keep_natural(
                 self.problem, self.groups, is_kept,
@@ -120,42 +106,21 @@ class NearStart:
                 best = Clustering(labels)
         return best
 
-    def _may_do(self, rows: Int64, most_lost: float) -> bool:
-        """Return whether near clusters of some rows can lose so little, by a few of many blocks.
+    def _may_do(self, rows: Int64, most_lost: float, margin: float) -> bool:
+        """Return whether near clusters of some rows can lose so little, by a few of the rows.
 
-        A start that is refused takes little time then, and privacy depends on none. Those that lose
-        far too much are refused at the first block, which is one of the middle.
+        The more there are, the less is lost, as near ones are nearer, and more are at hand to be
+        merged with; from all of them it is taken to fall as from the last ones before. A start that
+        is refused takes little time then, and privacy depends on none.
         """
-        sampled = _sample_blocks(rows, *self.blocks, self.problem.k)
-        mosts = [FIRST_SAMPLED, *[SAMPLED_RECORDS] * len(sampled)][: len(sampled)]
-        n_sampled = sum(map(_count_sampled, sampled, mosts))
-        of_all, looked_at, lost = most_lost * n_sampled / rows.size, 0, 0.0
-        for block, most_records in zip(sampled, mosts, strict=True):
-            members = block
-            if _count_sampled(block, most_records) < block.size:
-                parts = _cut_near(self.problem, block, most_records)
-                members = block[np.sort(parts[len(parts) // 2])]
-            sample = _take(self.problem, members)
-            near = cluster_near(sample, np.arange(members.size), SAMPLED_RECORDS)
-            looked_at += members.size
-            most = min(of_all, SAMPLED_UNEVEN * most_lost * looked_at / rows.size)
-            found = merge_above(sample, near.labels, most - lost)
-            if found is None:
-                return False  # more blocks can only add to it
-            labels, of_block = found
-            if members.size >= 2 * self.problem.k and of_block > 0 and not labels.any():
-                return False  # what is within t only as one class is not near
-            lost += of_block
-        return True
-
-    def _falls(self, rows: Int64, most_lost: float) -> bool:
-        """Return whether loss falls to so little the more of the rows there are.
-
-        From one in 16 to one in 4 it falls by some factor, as near ones are nearer, and more are at
-        hand to be merged with; it is taken to fall by that again to all of them.
-        """
-        first = self._lose_thinned(rows, FIRST_THINNED, np.inf)
-        return self._lose_thinned(rows, THINNED, float(np.sqrt(first * most_lost))) < np.inf
+        one_in = [rows.size // n for n in JUDGED_RECORDS if rows.size >= 2 * n]
+        lost = self._lose_thinned(rows, one_in[0], margin * most_lost)
+        for before, after in pairwise(one_in):
+            if lost == np.inf:
+                break
+            steps = log(after) / log(before / after)  # from these to all, of those to these
+            lost = self._lose_thinned(rows, after, (most_lost * lost**steps) ** (1 / (1 + steps)))
+        return lost < np.inf
 
     def _lose_thinned(self, rows: Int64, one_in: int, most_lost: float) -> float:
         """The loss of all rows if they lose as one in so many do; inf if that is above a limit."""
@@ -220,29 +185,6 @@ def _cut_near(problem: ClusteringProblem, rows: Int64, most: int) -> list[Int64]
         max(most, 2 * problem.k),
     )
     return np.split(order, starts[1:, 0])
-
-
-def _sample_blocks(rows: Int64, order: Int64, starts: Int64, k: int) -> list[Int64]:
-    """The rows that are in some blocks, ascending; small blocks beside each other are one.
-
-    The first block is one of the middle, and the first few are of all parts.
-    """
-    n_blocks = starts.size - 1
-    n_together = max(1, SAMPLED_RECORDS * n_blocks // rows.size)
-    parts = (SAMPLED_BLOCKS // 2 + SAMPLED_STEP * np.arange(SAMPLED_BLOCKS)) % SAMPLED_BLOCKS
-    begins = parts * n_blocks // SAMPLED_BLOCKS
-    begins = begins[np.sort(np.unique(begins, return_index=True)[1])]
-    ends = np.minimum(begins + n_together, n_blocks)
-    is_asked = np.zeros(order.size, dtype=bool)
-    is_asked[rows] = True
-    blocks = [order[starts[i] : starts[j]] for i, j in zip(begins, ends, strict=True)]
-    sampled = [np.sort(block[is_asked[block]]) for block in blocks]
-    return [members for members in sampled if members.size >= k]
-
-
-def _count_sampled(block: Int64, most: int) -> int:
-    """How many records of a block are judged: one of the equal parts that it is cut into."""
-    return block.size // (1 << max(0, (block.size - 1) // most).bit_length())
 
 
 def _take(problem: ClusteringProblem, rows: Int64) -> ClusteringProblem:

@@ -53,17 +53,15 @@ def choose_start(
     groups, is_natural = find_natural(problem)
     balanced = _keep_natural(problem, plain, groups, is_natural)
     loss = measure_released(problem.scaled, balanced.labels)
-    assert plain.block_starts is not None
-    order, starts = group_classes(plain.labels)
-    near = NearStart(problem, groups, is_natural, (order, starts[plain.block_starts]))
-    if search == "long" or (search == "short" and order.size <= FEW_RECORDS):
+    near, n_records = NearStart(problem, groups, is_natural), plain.labels.size
+    if search == "long" or (search == "short" and n_records <= FEW_RECORDS):
         return replace(balanced, beside=lambda labels: _find_beside(near, loss, labels))
     of_near = near.find_before(loss, balanced.labels, is_searched=search != "off")
     start = of_near or balanced
     of_start = loss if of_near is None else measure_released(problem.scaled, start.labels)
     share = HALVED_SHARE if search == "off" or of_near is None else SHARE_OF_NEAR
     halved = find_halved(problem, share * of_start, start.labels)
-    if halved is None or of_near is None or search == "off" or order.size > SEARCHED_RECORDS:
+    if halved is None or of_near is None or search == "off" or n_records > SEARCHED_RECORDS:
         return halved or start
     return replace(start, beside=lambda _: [halved])
 

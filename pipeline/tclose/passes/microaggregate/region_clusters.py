@@ -40,7 +40,8 @@ from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
 # the same where none is compared, and each is run to its end.
 SHARES_OF_STEPS = 0.1, 0.3, 0.5, 0.95
 SHARES_OF_WHOLE_STEPS = 0.1, 0.5, 0.95, 0.95
-# What a search may lose, in times the one that loses least, when they are compared, to go on.
+# What a search may lose, in times the one that loses least, when they are compared, to go on: after
+# another round that saves as much as its last one.
 NEARLY_BEST = 1.1
 # Share of the pairs of records in a class of a start that are of one person, up to which a table
 # that is not small is only searched for classes that have none. Below, united classes lose a tenth
@@ -167,6 +168,12 @@ class _End:
     state: SearchState
     clusters: RegionClusters
 
+    @property
+    def still_falls(self) -> float:
+        """What the last round has left of the loss before it: 1 where nothing was searched."""
+        losses = [one.loss for one in self.clusters.rounds[-2:]]
+        return losses[-1] / losses[0] if losses and losses[0] else 1.0
+
     def go_on(self) -> "_End":
         """The end of the search that goes on from here with its whole budget."""
         return self.search.run(Clustering(self.searched, self.clusters.levels), state=self.state)
@@ -192,7 +199,11 @@ def _go_on(
     """Go on with the searches that may end best: classes that do not hold, and loss, of each."""
     searched = [(one, lost) for one, lost in ends if one.search.refiner is not None]
     n_violating, loss = min(lost for _, lost in searched)
-    nearly = [one for one, lost in searched if lost <= (n_violating, NEARLY_BEST * loss)]
+    nearly = [
+        one
+        for one, (n_failing, lost) in searched
+        if (n_failing, lost * one.still_falls) <= (n_violating, NEARLY_BEST * loss)
+    ]
     step = (end - begin) / len(nearly)
     for number, one in enumerate(nearly):
         with part_of_task(begin + number * step, begin + (number + 1) * step):
