@@ -266,13 +266,25 @@ class TestLeaves:
         thresholds = rng.integers(0, 65, (n_cells, n_nodes)) / 64
         thresholds[:, axes >= len(numeric)] = rng.integers(0, 5)
         cells = rng.integers(0, n_cells, n_records, dtype=np.int32)
-        leaves = find_leaves(numeric, nominal, cells, axes, thresholds)
+        is_drawn = rng.random(n_nodes) < 0.3
+        positions, drawn = rng.integers(0, 2**62, n_records), np.where(is_drawn, -1, axes)
+        leaves = find_leaves(numeric, nominal, cells, positions, drawn.astype(np.int32), thresholds)
         assert leaves.dtype == np.int32
         values = np.vstack([numeric, nominal])
-        assert leaves.tolist() == [
-            naive.find_leaf(values[:, i].tolist(), axes.tolist(), thresholds[cells[i]].tolist())
-            for i in range(n_records)
-        ]
+        for i, leaf in enumerate(leaves.tolist()):
+            held = values[:, i].tolist(), thresholds[cells[i]].tolist(), int(positions[i])
+            assert leaf == naive.find_leaf(*held, drawn.tolist())
+
+    def test_half_of_all_positions_are_drawn_at_each_node(self) -> None:
+        n_records, nothing = 1 << 16, np.empty((0, 1 << 16), np.int32)
+        tree = np.full(7, -1, np.int32), np.zeros((1, 7))
+        cells, positions = np.zeros(n_records, np.int32), np.arange(n_records)
+        leaves = find_leaves(nothing.astype(np.float64), nothing, cells, positions, *tree)
+        sizes = np.bincount(leaves, minlength=8)
+        assert abs(sizes - n_records / 8).max() < 5 * np.sqrt(n_records / 8)
+        # Neighbours part as often as others do: positions that follow each other are not together.
+        together = (leaves[1:] == leaves[:-1]).mean()
+        assert abs(together - 1 / 8) < 5 * np.sqrt(1 / 8 / n_records)
 
     @pytest.mark.parametrize(("key", "leaf"), [(0.1, 0), (0.3, 1), (0.5, 1), (0.6, 2), (0.9, 3)])
     def test_run_from_left_to_right_and_a_threshold_goes_left(self, key: float, leaf: int) -> None:
@@ -280,6 +292,7 @@ class TestLeaves:
             np.array([[key]]),
             np.empty((0, 1), np.int32),
             np.zeros(1, np.int32),
+            np.zeros(1, np.int64),
             np.zeros(3, np.int32),
             np.array([[0.5, 0.25, 0.75]]),
         )

@@ -25,6 +25,7 @@ class TestBins:
             np.array([0, 0, 1, 1], np.int32),
             np.array([[0.5, 0.6, 0.25, 0.3]]),
             np.empty((0, 4), np.int32),
+            np.arange(4),
         )
         assert bins.tolist() == [10, 11, 12, 13]
         assert bins.dtype == np.int64
@@ -161,7 +162,8 @@ class TestUnitRegions:
         units = np.array([0, 1, 2, 3, -1, -1, 5, -1])
         values = np.array([0.1, 0.9, 0.1, 0.9, 0.1, 0.9, 0.2, 0.4])
         strata = np.array([0, 1, 1, 0, 0, 1, 0, 1], np.int32)
-        bins = bin_records(partition, strata, values[None], np.empty((0, 8), np.int32), units)
+        columns = values[None], np.empty((0, 8), np.int32)
+        bins = bin_records(partition, strata, *columns, np.arange(8), units)
         histogram = np.bincount(bins, minlength=plan.n_bins)[None]
         order = np.argsort(bins, kind="stable")
         found = [

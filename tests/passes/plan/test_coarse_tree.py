@@ -1,5 +1,8 @@
 """Regions by the number of records, and the tree that orders records by place."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,6 +19,7 @@ from support.tables.random_tables import (
 from tclose.kernels.clustering.blocks import find_leaves
 from tclose.methods.scaling import Scaled
 from tclose.passes.plan.coarse_tree import (
+    DRAWN,
     LEAVES_PER_REGION,
     MAX_REGION_RECORDS,
     MAX_SAMPLE,
@@ -23,8 +27,10 @@ from tclose.passes.plan.coarse_tree import (
     NEARLY_HALF,
     SAMPLE_PER_LEAF,
     USUAL_REGIONS,
+    _divide,
     _measure_fall,
     _measure_spread,
+    _measure_unevenness,
     count_regions,
     grow_tree,
     one_leaf,
@@ -89,7 +95,8 @@ class TestTree:
         subsets = subsets.astype(np.int32)
         tree = grow_tree(unweighted(numeric, nominal), subsets, n_subsets, 2**depth)
         assert tree.n_leaves == 2**depth
-        leaves = find_leaves(numeric, nominal, subsets, tree.axes, tree.thresholds)
+        positions = np.arange(n_records)
+        leaves = find_leaves(numeric, nominal, subsets, positions, tree.axes, tree.thresholds)
         counts = np.zeros((n_subsets, 2**depth), dtype=int)
         np.add.at(counts, (subsets, leaves), 1)
         assert (counts == share).all()
@@ -121,8 +128,8 @@ class TestTree:
         assert tree.thresholds.tolist() == [[0.0, 0.0, 0.0]]
 
     def test_groups_that_are_nearly_halves_are_parted_in_every_subset(self) -> None:
-        """The first is 49 % of one subset and 51 % of another; with 40 % it is none."""
-        groups = {0: (490, 510), 1: (510, 490), 2: (400, 600)}
+        """The first is 49 % of one subset and 51 % of another; with 38 % it is none."""
+        groups = {0: (490, 510), 1: (510, 490), 2: (380, 620)}
         nominal = np.repeat(np.tile([0, 1], 3), np.concatenate(list(groups.values())))
         columns = unweighted(np.zeros((1, 3000)), nominal[np.newaxis].astype(np.int32), 2)
         subsets = np.repeat(np.arange(3, dtype=np.int32), 1000)
@@ -143,18 +150,45 @@ class TestTree:
         assert grow_tree(columns, subsets, 3, 4, 1).axes[0] == 1
 
     def test_regions_are_not_cut_apart_along_what_confidential_values_depend_on(self) -> None:
-        """Each subset has its own ages, so halves of all are as wide as the whole; days are not."""
+        """Each subset has its own ages, so that few subsets are in both halves; days are in all."""
         rng = np.random.default_rng(3)
         subsets = np.repeat(np.arange(4, dtype=np.int32), 1000)
         ages = np.concatenate([rng.random(1000) / 4 + s / 4 for s in range(4)])
-        days = rng.random(4000) / 2
+        days = np.tile(rng.permutation(1000) / 2000, 4)
         both, alone = unweighted(np.array([ages, days])), unweighted(ages[np.newaxis])
-        assert grow_tree(both, subsets, 4, 4, 4).axes.tolist() == [1, 1, 1]
-        tree = grow_tree(alone, subsets, 4, 4, 2)
-        assert np.isinf(tree.thresholds[:, 0]).all()
-        assert np.isfinite(tree.thresholds[:, 1]).all()
-        leaves = find_leaves(alone.numeric, alone.nominal, subsets, tree.axes, tree.thresholds)
-        assert np.bincount(leaves).tolist() == [2000, 2000]
+        tree = grow_tree(both, subsets, 4, 4, 4)
+        assert tree.axes.tolist() == [1, 1, 1]
+        assert (tree.thresholds == tree.thresholds[0]).all()
+        tree = grow_tree(alone, subsets, 4, 8, 4)
+        assert (tree.axes[:3] == DRAWN).all()
+        assert tree.axes[3:].tolist() == [0, 0, 0, 0]
+        columns = alone.numeric, alone.nominal, subsets, rng.permutation(4000)
+        regions = find_leaves(*columns, tree.axes, tree.thresholds) // 2
+        counts = np.zeros((4, 4), dtype=int)
+        np.add.at(counts, (subsets, regions), 1)
+        assert abs(counts - 250).max() < 75
+
+    @repeatable
+    @given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 50)), min_size=1, max_size=6))
+    def test_unevenness_is_what_is_beyond_chance(self, drawn: list[tuple[int, int]]) -> None:
+        """The mean squared difference of subsets' shares, less that of drawn ones."""
+        pairs = [(max(pair), min(pair)) for pair in drawn]
+        is_left = np.concatenate([np.arange(size) < n for size, n in pairs])
+        subsets = np.repeat(np.arange(len(pairs), dtype=np.int32), [size for size, _ in pairs])
+        n = sum(size for size, _ in pairs)
+        share = Fraction(sum(left for _, left in pairs), n)
+        squares = sum(size * (Fraction(left, size) - share) ** 2 for size, left in pairs) / n
+        by_chance = share * (1 - share) * (len(pairs) - 1) / n
+        expected = math.sqrt(max(0, squares - by_chance))
+        assert _measure_unevenness(is_left, subsets) == pytest.approx(expected, abs=1e-7)
+
+    @pytest.mark.parametrize(("share", "axis"), [(0.5, 0), (0.42, 0), (0.35, DRAWN)])
+    def test_regions_are_nearly_halves(self, share: float, axis: int) -> None:
+        """All subsets have the same categories; of two that are far from halves none is cut off."""
+        nominal = np.tile(np.arange(1000) >= share * 1000, 3)[np.newaxis].astype(np.int32)
+        columns = unweighted(np.empty((0, 3000)), nominal, 2)
+        subsets = np.repeat(np.arange(3, dtype=np.int32), 1000)
+        assert _divide(columns, np.arange(3000), subsets) == (axis, 0.0)
 
     def test_the_spread_of_a_taxonomy_is_that_of_all_its_levels(self) -> None:
         """At the upper one of two halves have one node each, at the lower one of four two."""
@@ -165,7 +199,9 @@ class TestTree:
         )
         subsets = np.zeros(4000, dtype=np.int32)
         assert _measure_spread(tree, 1, np.arange(4000)) == pytest.approx(0.5 * (0.25 + 0.375))
-        assert _measure_fall(tree, 1, np.arange(4000), subsets) == pytest.approx(0.1875)
+        fall = _measure_fall(tree, 1, np.arange(4000), leaves < 2)
+        assert fall == pytest.approx(0.1875)
+        assert _divide(tree, np.arange(4000), subsets) == (1, 0.0)
         assert grow_tree(tree, subsets, 1, 2, 2).axes.tolist() == [1]
 
     def test_single_region_is_not_cut(self) -> None:

@@ -249,14 +249,30 @@ def cut_blocks(
     ]
 
 
-def find_leaf(values: Sequence[float], axes: Sequence[int], thresholds: Sequence[float]) -> int:
-    """Leaf of one record in a complete binary tree, from left to right: one bit per level."""
+def find_leaf(
+    values: Sequence[float], thresholds: Sequence[float], position: int, axes: Sequence[int]
+) -> int:
+    """Leaf of one record in a complete binary tree, from left to right: one bit per level.
+
+    At a node without an axis it is the lowest bit of what SplitMix64 makes of the position.
+    """
     node, leaf = 0, 0
     while node < len(axes):
-        goes_right = values[axes[node]] > thresholds[node]
+        if axes[node] < 0:
+            goes_right = mix_bits(position + (node + 1) * 0x9E3779B97F4A7C15) % 2
+        else:
+            goes_right = int(values[axes[node]] > thresholds[node])
         leaf = 2 * leaf + goes_right
         node = 2 * node + 1 + goes_right
     return leaf
+
+
+def mix_bits(state: int) -> int:
+    """The output of SplitMix64 (Steele, Lea and Flood 2014) for a state."""
+    mixed = state % 2**64
+    mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB % 2**64
+    return mixed ^ (mixed >> 31)
 
 
 def records_before(

@@ -16,6 +16,10 @@ import numpy as np
 from tclose.kernels.compiler import kernel
 from tclose.kernels.sequences import copy_into, stable_order
 
+# Of the numbers by which records are drawn.
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
 # Records of a node, at most, by which it is judged along what it is cut.
 MOST_JUDGED = 1024
 
@@ -267,14 +271,15 @@ def gather_rows(perm, begin, sizes):
 
 
 @kernel
-def find_leaves(numeric, nominal, cells, axes, thresholds):
+def find_leaves(numeric, nominal, cells, positions, axes, thresholds):
     """Leaf of the coarse tree that each record falls in.
 
     Parameters
     ----------
     cells : int32 (n,): which set of thresholds each record goes by (its subset)
+    positions : int64 (n,): of the records in the table, by which those of drawn nodes are parted
     axes : int32 (nodes,): quasi-identifier of each inner node, heap order: children of i at
-        2i + 1 (key up to the threshold) and 2i + 2
+        2i + 1 (key up to the threshold) and 2i + 2; below 0 of drawn nodes
     thresholds : float64 (n_cells, nodes)
 
     Returns
@@ -287,10 +292,21 @@ def find_leaves(numeric, nominal, cells, axes, thresholds):
         node = 0
         while node < n_nodes:
             axis = axes[node]
-            if axis < numeric.shape[0]:
-                key = numeric[axis, i]
+            if axis < 0:
+                is_left = _is_drawn(positions[i], node)
+            elif axis < numeric.shape[0]:
+                is_left = numeric[axis, i] <= thresholds[cells[i], node]
             else:
-                key = float(nominal[axis - numeric.shape[0], i])
-            node = 2 * node + (1 if key <= thresholds[cells[i], node] else 2)
+                is_left = nominal[axis - numeric.shape[0], i] <= thresholds[cells[i], node]
+            node = 2 * node + (1 if is_left else 2)
         leaves[i] = node - n_nodes
     return leaves
+
+
+@kernel(inline="always")
+def _is_drawn(position, node):
+    """Half of all positions, others at each node (Steele, Lea and Flood 2014, SplitMix64)."""
+    mixed = np.uint64(position) + np.uint64(node + 1) * _STEP
+    mixed = (mixed ^ (mixed >> _SHIFTS[0])) * _FACTORS[0]
+    mixed = (mixed ^ (mixed >> _SHIFTS[1])) * _FACTORS[1]
+    return (mixed ^ (mixed >> _SHIFTS[2])) & np.uint64(1) == np.uint64(0)

@@ -87,7 +87,7 @@ def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) 
         of_records = find_persons(workspace, plan.persons, item.index, len(complete_rows))
         _write_persons(of_records, held, pending)
         units = load_units(workspace, plan, of_records.numbers)
-    bins = _find_bins(plan, source, item.index, complete_rows, (keys, held, units))
+    bins = _find_bins(plan, source, item.index, complete_rows, (keys, held, positions, units))
     order, bin_starts = group_by_label(bins, plan.n_bins)
     named: dict[str, Keys] = {POSITION: positions}
     named |= {f"q{j}": column for j, column in enumerate(keys)}
@@ -178,10 +178,13 @@ def _find_bins(
     source: Source,
     index: int,
     complete_rows: pa.Table,
-    encoded: tuple[list[Keys], Int64, Int64 | None],
+    encoded: tuple[list[Keys], Int64, Int64, Int64 | None],
 ) -> Int64:
-    """Bin of each complete record; ``encoded``: keys, codes, units where regions are of them."""
-    keys, codes, units = encoded
+    """Bin of each complete record.
+
+    ``encoded``: keys, codes, positions; units where regions are of them.
+    """
+    keys, codes, positions, units = encoded
     scaled = scale_columns(list(plan.encodings), keys)
     rows_of = split_release_partitions(complete_rows, source.partition_columns)
     bins = np.full(len(complete_rows), -1, dtype=np.int64)
@@ -208,6 +211,7 @@ def _find_bins(
             of_record,
             scaled.numeric[:, rows],
             scaled.nominal[:, rows],
+            positions[rows],
             None if units is None else units[rows],
         )
     if (bins < 0).any():

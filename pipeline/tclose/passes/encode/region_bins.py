@@ -19,14 +19,16 @@ def bin_records(
     strata: NDArray[np.int32],
     numeric: Float64,
     nominal: NDArray[np.int32],
+    positions: Int64,
     units: Int64 | None = None,
 ) -> Int64:
     """Bin of each record of a release partition: its subset and cell, then its place; int64 (n,).
 
-    ``strata``: subset * n_cells + cell; ``units`` int64 (n,): where regions are of units.
+    ``strata``: subset * n_cells + cell; ``positions`` int64 (n,): in the table; ``units`` int64
+    (n,): where regions are of units.
     """
     tree, regions = release_partition.tree, release_partition.unit_regions
-    leaves = find_leaves(numeric, nominal, strata, tree.axes, tree.thresholds)
+    leaves = find_leaves(numeric, nominal, strata, positions, tree.axes, tree.thresholds)
     places = leaves
     if regions is not None and units is not None:
         places = regions.find(units, leaves, tree.n_leaves)

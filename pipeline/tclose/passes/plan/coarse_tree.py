@@ -7,7 +7,7 @@ subset a region gets: that is decided by exact ranks.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil
+from math import ceil, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,19 +20,19 @@ from tclose.passes.plan.quantile_subsets import Subsets
 
 # Smaller regions would be more parallel, but classes meet no others than those of their region:
 # four regions of 134,000 records lost half as much again as one.
-MIN_REGION_RECORDS = 125_000
-MAX_REGION_RECORDS = 250_000
+MIN_REGION_RECORDS = 250_000
+MAX_REGION_RECORDS = 500_000
 USUAL_REGIONS = 16
 LEAVES_PER_REGION = 16
-SAMPLE_PER_LEAF = 32
+SAMPLE_PER_LEAF = 64
 MAX_SAMPLE = 500_000
-# Records by which it is judged along what regions are cut apart.
-JUDGED_RECORDS = 4096
+# The axis of a node whose records are drawn, by numbers made of their positions.
+DRAWN = -1
 # How far from a half, as a share of the records, halves of equal keys may be.
-NEARLY_HALF = 0.05
-# What the spread has to fall by if each subset is cut at its own place, as a share of what it falls
-# by if all are cut at one.
-ALIKE = 0.97
+NEARLY_HALF = 0.1
+# How far apart the shares of subsets that a cut puts into the first half may be: their standard
+# deviation, beyond what that of a sample is by chance.
+MOST_UNEVEN = 0.01
 
 
 def count_regions(n_records: int, most_records: int | None = None) -> int:
@@ -74,10 +74,10 @@ class CoarseTree:
 def grow_tree(
     scaled: Scaled, subsets: NDArray[np.int32], n_subsets: int, n_leaves: int, n_regions: int = 1
 ) -> CoarseTree:
-    """Cut a sample in halves along its quasi-identifiers, each subset at its own key.
+    """Cut a sample in halves along its quasi-identifiers.
 
-    Regions are cut apart along what makes their halves most alike, and leaves within them along
-    what is widest.
+    Regions are cut apart along what makes their halves most alike, all subsets at one key, or their
+    records are drawn; leaves within them along what is widest, each subset at its own key.
 
     Returns
     -------
@@ -86,24 +86,18 @@ def grow_tree(
     axes = np.zeros(n_leaves - 1, dtype=np.int32)
     thresholds = np.zeros((n_subsets, n_leaves - 1))
     counts = np.zeros(scaled.n_levels, dtype=np.int64)
+    columns = scaled.numeric, scaled.nominal
     members: list[Int64] = [np.argsort(subsets, kind="stable")]  # halves stay in that order
     for node in range(n_leaves - 1):
         rows = members[node]
-        left = np.zeros(rows.size, dtype=bool)
-        if rows.size:
-            axis = (
-                _dividing_axis(scaled, rows, subsets)
-                if node < n_regions - 1
-                else widest_axis(
-                    scaled.numeric, scaled.nominal, scaled.weights, scaled.heights, rows, counts
-                )
-            )
-            if axis is None:  # all on one side: regions have equal parts of it, as records come
-                thresholds[:, node] = np.inf
-                members += [rows, rows[:0]]
-                continue
-            axes[node] = axis
-            keys = axis_keys(scaled.numeric, scaled.nominal, axes[node], rows)
+        left = np.arange(rows.size) % 2 == 0
+        if node < n_regions - 1:
+            axes[node], thresholds[:, node] = _divide(scaled, rows, subsets)
+            if axes[node] != DRAWN:
+                left = axis_keys(*columns, axes[node], rows) <= thresholds[0, node]
+        elif rows.size:
+            axes[node] = widest_axis(*columns, scaled.weights, scaled.heights, rows, counts)
+            keys = axis_keys(*columns, axes[node], rows)
             thresholds[:, node] = _halve(keys)
             for s, of_subset in _by_subset(subsets[rows]):
                 thresholds[s, node] = _halve(keys[of_subset])
@@ -119,37 +113,57 @@ def _by_subset(subsets: NDArray[np.int32]) -> Iterator[tuple[int, slice]]:
         yield int(subsets[start]), slice(start, stop)
 
 
-def _dividing_axis(scaled: Scaled, rows: Int64, subsets: NDArray[np.int32]) -> int | None:
-    """The quasi-identifier along which the spread of rows, subset by subset, falls most if halved.
+def _divide(scaled: Scaled, rows: Int64, subsets: NDArray[np.int32]) -> tuple[int, float]:
+    """The quasi-identifier along which the spread of rows falls most if they are halved, and where.
 
-    Halves of two categories have one each, those of twenty are nearly as wide as the whole. A
-    quasi-identifier that confidential values depend on is left aside: each subset has its halves at
-    another place, so that near records get into two regions, and the spread falls by less than if
-    all were cut at one place. The result is None where none is left.
+    Halves of two categories have one each, those of twenty are nearly as wide as the whole. What
+    confidential values depend on is left aside: a region has as many records of every subset, so
+    some would have to be with others than those near them. Where nothing is left records are drawn:
+    each half is like the whole then, with fewer near records, but none of them is apart.
     """
-    judged = rows[:: -(-rows.size // JUDGED_RECORDS)]
-    of_subsets, of_none = subsets[judged], np.zeros(judged.size, dtype=np.int32)
-    axes = list(range(scaled.numeric.shape[0]))
-    lowest = 0
-    while lowest < scaled.nominal.shape[0]:
-        axes.append(scaled.numeric.shape[0] + lowest)
-        lowest += int(scaled.heights[lowest])
-    most, found = 0.0, None
-    for axis in axes:
-        fall = _measure_fall(scaled, axis, judged, of_subsets)
-        if fall > most and fall >= ALIKE * _measure_fall(scaled, axis, judged, of_none):
-            most, found = fall, axis
+    best, found = 0.0, (DRAWN, 0.0)
+    for axis in _axes(scaled) if rows.size else ():
+        keys = axis_keys(scaled.numeric, scaled.nominal, axis, rows)
+        cut = _halve(keys)
+        is_left = keys <= cut
+        share = float(is_left.mean())
+        if (
+            abs(share - 0.5) > NEARLY_HALF
+            or _measure_unevenness(is_left, subsets[rows]) > MOST_UNEVEN
+        ):
+            continue
+        fall = _measure_fall(scaled, axis, rows, is_left)
+        if fall > best:
+            best, found = fall, (axis, cut)
     return found
 
 
-def _measure_fall(scaled: Scaled, axis: int, rows: Int64, subsets: NDArray[np.int32]) -> float:
+def _axes(scaled: Scaled) -> Iterator[int]:
+    """Quasi-identifiers by their lowest rows, numeric ones first."""
+    yield from range(scaled.numeric.shape[0])
+    lowest = 0
+    while lowest < scaled.nominal.shape[0]:
+        yield scaled.numeric.shape[0] + lowest
+        lowest += int(scaled.heights[lowest])
+
+
+def _measure_unevenness(is_left: NDArray[np.bool_], subsets: NDArray[np.int32]) -> float:
+    """Standard deviation over subsets of their shares on the left, beyond that by chance alone.
+
+    ``is_left``, ``subsets``: of sampled records (n,), these ascending.
+    """
+    n_left = np.array([int(is_left[one].sum()) for _, one in _by_subset(subsets)])
+    sizes = np.array([one.stop - one.start for _, one in _by_subset(subsets)])
+    n, share = int(sizes.sum()), float(n_left.sum()) / int(sizes.sum())
+    squares = float((sizes * (n_left / sizes - share) ** 2).sum()) / n
+    by_chance = share * (1.0 - share) * (sizes.size - 1) / n
+    return sqrt(max(0.0, squares - by_chance))
+
+
+def _measure_fall(scaled: Scaled, axis: int, rows: Int64, is_left: NDArray[np.bool_]) -> float:
     """The spread of rows along an axis, less that within both halves of them."""
-    keys = axis_keys(scaled.numeric, scaled.nominal, axis, rows)
-    is_left = np.empty(rows.size, dtype=bool)
-    for _, of_subset in _by_subset(subsets):
-        is_left[of_subset] = keys[of_subset] <= _halve(keys[of_subset])
-    parts = rows[is_left], rows[~is_left]
-    within = sum(part.size * _measure_spread(scaled, axis, part) for part in parts)
+    halves = rows[is_left], rows[~is_left]
+    within = sum(half.size * _measure_spread(scaled, axis, half) for half in halves)
     return _measure_spread(scaled, axis, rows) - within / rows.size
 
 
