@@ -31,8 +31,8 @@ SEARCHED_RECORDS = 32_768
 MOST_UNJUDGED = 32_768
 # Of more, those of so many are judged first, one after the other: of all parts of the table.
 JUDGED_RECORDS = 2048, 8192, 32_768
-# How much more than all the first ones may lose: where nothing is searched, or not for long, and
-# where a long search is worth a mistake.
+# How much more than all the first ones may lose: where nothing is searched, and where a search is
+# worth a mistake.
 FIRST_MARGIN, FIRST_MARGIN_SEARCHED = 2.0, 4.0
 # What merged clusters of near records may lose, as a share of what the balanced start loses: where
 # nothing is searched, and where it is, as a search saves more of a balanced start's loss.
@@ -64,7 +64,8 @@ class NearStart:
         Of few records those that promise so much are made again of larger blocks.
         """
         most_lost = (NEAR_SHARE if is_searched else NEAR_SHARE_UNSEARCHED) * loss
-        found = self._find(most_lost, FIRST_MARGIN, NEAR_RECORDS, loss)
+        margin = FIRST_MARGIN_SEARCHED if is_searched else FIRST_MARGIN
+        found = self._find(most_lost, margin, NEAR_RECORDS, loss)
         if found is None:
             return None
         lost = measure_released(self.problem.scaled, found.labels)
@@ -72,7 +73,7 @@ class NearStart:
         if is_few and lost > MUCH_LESS * most_lost:
             return None
         if NEAR_RECORDS < balanced.size <= SEARCHED_RECORDS:
-            return self._find(lost, FIRST_MARGIN, SEARCHED_RECORDS, lost) or found
+            return self._find(lost, margin, SEARCHED_RECORDS, lost) or found
         return found
 
     def find_beside(self, loss: float, searched: float) -> Clustering | None:
