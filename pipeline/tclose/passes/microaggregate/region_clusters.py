@@ -170,7 +170,7 @@ class _End:
 
     @property
     def still_falls(self) -> float:
-        """What the last round has left of the loss before it: 1 where nothing was searched."""
+        """The share of the loss that the last round has left: 1 where nothing was searched."""
         losses = [one.loss for one in self.clusters.rounds[-2:]]
         return losses[-1] / losses[0] if losses and losses[0] else 1.0
 
