@@ -71,6 +71,12 @@ def numbers(values: list[float], labels: list[int], k: int) -> ClassedRecords:
     )
 
 
+def count_columns(records: ClassedRecords) -> tuple[int, int]:
+    """Numbers and codes of each record."""
+    values, levels, *_ = records.arrays()
+    return values.shape[1], levels.shape[1]
+
+
 class TestPools:
     @repeatable
     @given(classed_records(n_classes=st.integers(2, 8)), st.data())
@@ -139,7 +145,7 @@ class TestParts:
         parts = []
         for unit in (1.0, scale):
             records = numbers((unit * values).tolist(), [0] * 20 + [1] * 20, 4)
-            pool = make_pool()
+            pool = make_pool(*count_columns(records))
             pool.rows[:40], pool.part[:40] = np.arange(40), records.labels
             measure_apart(*records.arrays()[:3], pool, 40)
             grow_parts(pool, 40, 8, 4, 3)
@@ -151,7 +157,7 @@ class TestParts:
     @given(classed_records(n_classes=st.integers(2, 4), max_attributes=0), st.integers(0, 99))
     def test_loss_is_that_of_the_search(self, records: ClassedRecords, first: int) -> None:
         """Of the classes as given, and after each step of cutting them anew."""
-        pool, n_records = make_pool(), records.n_records
+        pool, n_records = make_pool(*count_columns(records)), records.n_records
         pool.rows[:n_records] = np.arange(n_records)
         pool.part[:n_records] = records.labels
         measure_apart(*records.arrays()[:3], pool, n_records)

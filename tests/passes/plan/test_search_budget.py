@@ -12,6 +12,7 @@ from tclose.passes.plan.search_budget import (
     LARGEST_LEAST_GAIN,
     LEAN,
     LEAN_LARGE,
+    LEAST_GAIN_OF_A_MILLION,
     OFF,
     SMALL_TABLE,
     WIDE,
@@ -49,7 +50,8 @@ class TestEffort:
     def test_the_larger_a_table_the_more_a_round_has_to_save(self) -> None:
         sizes = [SMALL_TABLE + 1, 100_000, 300_000, 1_000_000, 3_000_000, 10**11]
         gains = [choose_search_budget("fast", size).least_gain for size in sizes]
-        assert gains == pytest.approx([0.005, 0.005, 0.015, 0.05, 0.15, 0.15])
+        largest = LARGEST_LEAST_GAIN
+        assert gains == pytest.approx([0.005, 0.005, 0.015, 0.05, largest, largest])
         assert {
             replace(choose_search_budget("fast", size), least_gain=FAST.least_gain)
             for size in sizes
@@ -98,6 +100,27 @@ class TestEffort:
         assert search_budget.least_gain == 0.0
 
 
+class TestRounds:
+    """What each round searches by."""
+
+    @pytest.mark.parametrize("said", ["fast", "full"])
+    @pytest.mark.parametrize("n_records", [1, 100_000])
+    def test_the_first_look_as_little_as_lean(self, said: str, n_records: int) -> None:
+        whole = choose_search_budget(said, n_records)
+        of_fast = whole.after or whole
+        searched = [of_fast.of_round(r) for r in range(4)]
+        assert searched == [LEAN, LEAN, of_fast, of_fast]
+
+    def test_others_are_alike(self) -> None:
+        for budget in (LEAN, FULL, SearchBudget(40)):
+            assert budget.of_round(0) is budget.of_round(9) is budget
+
+    def test_classes_are_merged_after_six_sweeps(self) -> None:
+        """Of two sweeps a round, or a search of four; of four a round after the first two."""
+        budgets = [FAST, FAST_SMALL, LEAN, FULL, SearchBudget(40)]
+        assert [budget.rounds_before_merging for budget in budgets] == [3, 3, 3, 2, 2]
+
+
 class TestToCompare:
     """The part of a search that tells which of several goes on."""
 
@@ -116,5 +139,6 @@ class TestToCompare:
         assert choose_search_budget(said, 100_000).to_compare is None
 
     def test_is_none_where_it_would_be_all(self) -> None:
-        assert choose_search_budget("fast", 2_999_999).to_compare is not None
-        assert choose_search_budget("fast", 3_000_000).to_compare is None
+        n_records = int(1e6 * LARGEST_LEAST_GAIN / LEAST_GAIN_OF_A_MILLION)
+        assert choose_search_budget("fast", n_records - 1).to_compare is not None
+        assert choose_search_budget("fast", n_records).to_compare is None

@@ -17,8 +17,10 @@ from tclose.kernels.compiler import kernel
 from tclose.kernels.emd.ordered_delta import rank_work
 from tclose.kernels.refinement.neighbours import find_neighbours
 from tclose.kernels.refinement.pool_parts import (
+    LEAST_POOLED,
     MOST_PARTS,
     MOST_POOLED,
+    POOLED_PER_K,
     ROUNDING,
     grow_parts,
     make_pool,
@@ -97,9 +99,17 @@ def _measure_tree(trees, u, members):
     return distance
 
 
+@kernel(inline="always")
+def count_pooled(k):
+    """Return how many records a pool may have."""
+    return min(MOST_POOLED, max(LEAST_POOLED, POOLED_PER_K * k))
+
+
 @kernel(borrows=True)
-def gather_pool(state, pool, c, width):
+def gather_pool(state, pool, c, width, most):
     """Put a class and its neighbours into the pool; return how many records and classes it has.
+
+    ``most``: records that it may have.
 
     The ids of the classes are left in ``state.pooled``.
     """
@@ -108,7 +118,7 @@ def gather_pool(state, pool, c, width):
     for slot in range(-1, nearest.shape[1]):
         other = c if slot < 0 else np.int64(nearest[c, slot])
         size = sizes[other]
-        if size == 0 or n_records + size > MOST_POOLED or n_parts == width:
+        if size == 0 or n_records + size > most or n_parts == width:
             continue
         for i in range(size):
             pool.rows[n_records + i] = lists[other, i]
@@ -149,13 +159,13 @@ def cut_pool(records, state, pool, n_records, n_before, n_parts, k, draw, least)
 @kernel(borrows=True)
 def pool_group(records, state, pool, k, passes, seed, least):
     """Cut a pool around each class of a group, pass by pass."""
-    tally, draw = state.tally, seed
+    tally, draw, most = state.tally, seed, count_pooled(k)
     for p in range(passes.shape[0]):
         for c in range(state.nearest.shape[0]):
             if state.sizes[c] == 0:
                 continue
             draw = (draw * 1103515245 + 12345) % 2147483648
-            n_records, n_before = gather_pool(state, pool, c, passes[p, 0])
+            n_records, n_before = gather_pool(state, pool, c, passes[p, 0], most)
             n_parts = min(n_before + passes[p, 1], n_records // k)
             if n_before < 2 or n_parts < 2 or tally[0] == state.sizes.size:
                 continue
@@ -168,8 +178,8 @@ def pool_group(records, state, pool, k, passes, seed, least):
 
 
 @kernel
-def copy_classes(by_class, group, nearest):
-    """Copy the classes of a group into lists of their own, but for large ones."""
+def copy_classes(by_class, group, nearest, largest):
+    """Copy the classes of a group of up to so many records into lists of their own."""
     order, starts = by_class
     state = PooledGroup(
         nearest,
@@ -181,7 +191,7 @@ def copy_classes(by_class, group, nearest):
     state.tally[0] = group.size
     for c in range(group.size):
         members = order[starts[group[c]] : starts[group[c] + 1]]
-        if members.size <= MOST_POOLED // 2:
+        if members.size <= largest:
             copy_into(state.lists[c, : members.size], members)
             state.sizes[c] = members.size
     return state
@@ -226,11 +236,11 @@ def pool_blocks(records, n_levels, labels, by_class, groups, points, settings, p
     classes, group_starts = groups
     k, n_neighbours, seed, n_classes = settings
     n_tried, n_kept, n_broken = 0, 0, 0
-    pool = make_pool()
+    pool = make_pool(records[0].shape[1], records[1].shape[1])
     for g in range(group_starts.size - 1):
         group = classes[group_starts[g] : group_starts[g + 1]]
         nearest = find_neighbours(points[0][group], points[1][group], records[2], n_neighbours)
-        state = copy_classes(by_class, group, nearest)
+        state = copy_classes(by_class, group, nearest, count_pooled(k) // 2)
         before = measure_lists(records, n_levels, state) if n_levels > 1 else np.inf
         pool_group(records, state, pool, k, passes, seed + g, least)
         n_tried += state.tally[1]

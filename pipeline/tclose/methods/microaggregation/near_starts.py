@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tclose.kernels.clustering.blocks import cut_blocks
 from tclose.kernels.clustering.mdav import mdav
 from tclose.kernels.refinement.repair import merge_classes
+from tclose.kernels.refinement.search import LEAST_GAIN
 from tclose.methods.clustering_problem import Clustering, ClusteringProblem, group_classes
 from tclose.methods.microaggregation.natural_classes import keep_natural
 from tclose.methods.released_loss import by_ranges, measure_released
@@ -112,8 +113,11 @@ class NearStart:
 
         The more there are, the less is lost, as near ones are nearer, and more are at hand to be
         merged with; from all of them it is taken to fall as from the last ones before. A start that
-        is refused takes little time then, and privacy depends on none.
+        is refused takes little time then, and privacy depends on none. Where there is nothing to
+        lose, as all records are equal, there is nothing to gain.
         """
+        if most_lost <= LEAST_GAIN:
+            return False
         one_in = [rows.size // n for n in JUDGED_RECORDS if rows.size >= 2 * n]
         lost = self._lose_thinned(rows, one_in[0], margin * most_lost)
         for before, after in pairwise(one_in):

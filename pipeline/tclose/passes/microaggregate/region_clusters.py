@@ -170,8 +170,11 @@ class _End:
 
     @property
     def still_falls(self) -> float:
-        """The share of the loss that the last round has left: 1 where nothing was searched."""
-        losses = [one.loss for one in self.clusters.rounds[-2:]]
+        """The share of the loss that the last rounds have left: 1 where nothing was searched.
+
+        Of two, which group by different axes.
+        """
+        losses = [one.loss for one in self.clusters.rounds[-3:]]
         return losses[-1] / losses[0] if losses and losses[0] else 1.0
 
     def go_on(self) -> "_End":

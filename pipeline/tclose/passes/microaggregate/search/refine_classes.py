@@ -152,9 +152,10 @@ class Refiner:
             if search_budget.seconds is not None and spent >= search_budget.seconds * share:
                 break
             is_pooled = state.n_barred < BARRED_ROUNDS and is_worth_pools(state.since_begin)
+            of_round = search_budget.of_round(state.n_done)
             labels, pooled = self._run_round(
                 labels,
-                search_budget,
+                of_round,
                 state.n_done,
                 state.rounds[-1].usual_loss,
                 is_pooled=is_pooled,
@@ -162,7 +163,7 @@ class Refiner:
             if is_pooled:
                 state.n_barred = state.n_barred + 1 if pooled.are_barred else 0
             state.n_done += 1
-            searched = EFFORT_OF_SEARCH * search_budget.n_searches * labels.size
+            searched = EFFORT_OF_SEARCH * of_round.n_searches * labels.size
             state.effort += pooled.n_records + searched
             may_end = state.n_done >= search_budget.rounds_before_merging
             if state.n_done == search_budget.rounds_before_merging:
