@@ -282,6 +282,17 @@ class TestFittedClassSize:
         assert fit_class_size(120, 10, []) == ClassSize(10, 0, 10, "half of t", 11)
         assert fit_class_size(1_000, 2, []).n_clusters == 458
 
+    def test_leaves_none_where_classes_are_too_large_to_be_searched(self) -> None:
+        """Nothing would make use of it."""
+        largest = MAX_SEARCHED * 11 // 12
+        assert fit_class_size(10**6, largest, []).adjusted > largest
+        fitted = fit_class_size(10**6, largest + 2, [])
+        assert fitted.adjusted == largest + 2
+        assert fitted.explain() == (
+            "368 or more: the larger of k (k = 368) and 0, at which nearly all clusters are "
+            "within t; classes of that size are not searched"
+        )
+
     def test_takes_all_records_if_no_distance_is_left(self) -> None:
         demand = (distribution_of(range(50))[0], Fraction(0))
         assert fit_class_size(50, 2, [demand]).adjusted == 50

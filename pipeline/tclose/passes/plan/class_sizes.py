@@ -52,8 +52,9 @@ class ClassSize:
     def explain(self) -> str:
         """One line for a report."""
         if self.rule in _BEFORE_REFINEMENT:
+            of_k = "k" if self.rule == LARGE else "12/11 k"
             return (
-                f"{self.adjusted} or more: the larger of 12/11 k (k = {self.k}) and "
+                f"{self.adjusted} or more: the larger of {of_k} (k = {self.k}) and "
                 f"{self.by_distance}{_BEFORE_REFINEMENT[self.rule]}"
             )
         if self.rule == HALVES:
@@ -118,11 +119,13 @@ def fit_class_size(
     combined = max((surely_within(demand, n_records) for demand in joint), default=0)
     rule = AUTO if by_distance >= combined else WITHIN
     by_distance = max(by_distance, combined)
-    class_size = max(k * ROOM_ABOVE_K, Fraction(by_distance))
+    roomy = k * ROOM_ABOVE_K
+    is_searched = max(roomy, by_distance) <= MAX_SEARCHED
+    class_size = max(roomy if is_searched else Fraction(k), Fraction(by_distance))
     n_clusters = max(1, int(n_records / class_size))
     if n_clusters == 1 and _can_halve(n_records, k, demands, joint):
         return ClassSize(k, by_distance, n_records // 2, HALVES, 2)
-    rule = rule if by_distance <= MAX_SEARCHED else LARGE
+    rule = rule if is_searched else LARGE
     return ClassSize(k, by_distance, n_records // n_clusters, rule, n_clusters)
 
 
