@@ -10,9 +10,9 @@ import numpy as np
 
 from tclose.kernels.compiler import kernel
 
-# Records of a pool at most, and for each that a class has at least, but no fewer than so many: what
-# a pool takes grows with their square, and of larger ones no more is saved.
-MOST_POOLED, POOLED_PER_K, LEAST_POOLED = 128, 12, 64
+# Records that a pool may have: so many times k, but at least and at most so many. What it takes
+# grows with their square, and of larger ones no more is saved.
+POOLED_PER_K, LEAST_POOLED, MOST_POOLED = 12, 64, 128
 # Classes of a pool at most, once it is cut anew.
 MOST_PARTS = 10
 # Sweeps over the records of a pool at most: whatever numbers do, they end.

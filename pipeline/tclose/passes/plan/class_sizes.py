@@ -119,9 +119,9 @@ def fit_class_size(
     combined = max((surely_within(demand, n_records) for demand in joint), default=0)
     rule = AUTO if by_distance >= combined else WITHIN
     by_distance = max(by_distance, combined)
-    roomy = k * ROOM_ABOVE_K
-    is_searched = max(roomy, by_distance) <= MAX_SEARCHED
-    class_size = max(roomy if is_searched else Fraction(k), Fraction(by_distance))
+    roomy, wanted = k * ROOM_ABOVE_K, Fraction(by_distance)
+    is_searched = max(roomy, wanted) <= MAX_SEARCHED
+    class_size = max(roomy if is_searched else Fraction(k), wanted)
     n_clusters = max(1, int(n_records / class_size))
     if n_clusters == 1 and _can_halve(n_records, k, demands, joint):
         return ClassSize(k, by_distance, n_records // 2, HALVES, 2)
