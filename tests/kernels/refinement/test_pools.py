@@ -1,5 +1,6 @@
 """Pools of classes are cut anew within k and every limit, and only where less is lost."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -77,6 +78,17 @@ def count_columns(records: ClassedRecords) -> tuple[int, int]:
     return values.shape[1], levels.shape[1]
 
 
+def change_parts(part: list[int], k: int) -> Iterator[list[int]]:
+    """The parts after each move of a record that leaves k, and each exchange of two."""
+    for x, a in enumerate(part):
+        for b in set(part) - {a} if part.count(a) > k else ():
+            yield [*part[:x], b, *part[x + 1 :]]
+        for y in range(x):
+            changed = part.copy()
+            changed[x], changed[y] = part[y], a
+            yield changed
+
+
 class TestPools:
     @repeatable
     @given(classed_records(n_classes=st.integers(2, 8)), st.data())
@@ -116,12 +128,18 @@ class TestPools:
         assert labels[7] in labels[3:6]
         assert not set(labels[[0, 1, 2, 6]]) & set(labels[[3, 4, 5, 7]])
 
-    def test_leave_large_classes(self) -> None:
-        n_large = MOST_POOLED
-        records = numbers([0.0, 9.0] * (n_large // 2) + [0.0, 9.0], [0] * n_large + [1, 1], 1)
-        labels, tally = cut_pools(records, [[0, 1]])
-        assert tally == (0, 0, 0)
-        assert labels.tolist() == records.labels.tolist()
+    @pytest.mark.parametrize(("k", "largest"), [(1, 32), (5, 32), (8, 48), (20, 64)])
+    def test_leave_large_classes(self, k: int, largest: int) -> None:
+        """Those of more than half of what a pool may have, which grows with k."""
+        for n_large in (largest, largest + 1, MOST_POOLED):
+            values = [0.0, 9.0] * MOST_POOLED
+            records = numbers(values[: n_large + k], [0] * n_large + [1] * k, k)
+            labels, tally = cut_pools(records, [[0, 1]])
+            if n_large == largest:
+                assert tally[0] > 0
+                continue
+            assert tally == (0, 0, 0)
+            assert labels.tolist() == records.labels.tolist()
 
     def test_that_break_a_limit_are_counted(self) -> None:
         """Near records have the same confidential value, so classes that lose less are above t."""
@@ -174,3 +192,6 @@ class TestParts:
             searched = naive_refine.searched_loss(records, classes)
             assert losses[-1] == pytest.approx(float(searched), abs=1e-9)
         assert losses[1] <= losses[0] + float(Fraction(1, 10**9))
+        for changed in change_parts(part.tolist(), records.k):
+            classes = [np.flatnonzero(np.equal(changed, p)).tolist() for p in range(n_parts)]
+            assert float(naive_refine.searched_loss(records, classes)) >= losses[1] - 1e-9

@@ -234,10 +234,8 @@ def test_thinned_records_are_of_all_parts_and_lose_as_they_do(
 
 
 def test_equal_records_are_not_clustered_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of many, whose clusters would all be joined one by one, to lose the nothing that they do."""
+    """Their clusters would all be joined one by one, to lose the nothing that they do."""
     clustered = mock.Mock(side_effect=cluster_near)
-    monkeypatch.setattr(near_starts, "MOST_UNJUDGED", 30)
-    monkeypatch.setattr(near_starts, "JUDGED_RECORDS", (10,))
     monkeypatch.setattr(near_starts, "cluster_near", clustered)
     for ages, is_clustered in (([7] * 40, False), (list(range(40)), True)):
         problem = problem_of(ages, ["a"] * 40, list(range(40)), k=2, limit=Fraction(1, 2), size=4)

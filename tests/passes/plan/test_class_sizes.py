@@ -286,12 +286,10 @@ class TestFittedClassSize:
         """Nothing would make use of it."""
         largest = MAX_SEARCHED * 11 // 12
         assert fit_class_size(10**6, largest, []).adjusted > largest
-        fitted = fit_class_size(10**6, largest + 2, [])
-        assert fitted.adjusted == largest + 2
-        assert fitted.explain() == (
-            "368 or more: the larger of k (k = 368) and 0, at which nearly all clusters are "
-            "within t; classes of that size are not searched"
-        )
+        for k in (largest + 1, MAX_SEARCHED, MAX_SEARCHED + 1):
+            fitted = fit_class_size(10**6, k, [])
+            assert fitted.count_clusters(10**6) == 10**6 // k
+            assert f"the larger of k (k = {k})" in fitted.explain()
 
     def test_takes_all_records_if_no_distance_is_left(self) -> None:
         demand = (distribution_of(range(50))[0], Fraction(0))

@@ -176,7 +176,7 @@ def _move(pool, n_records, n_parts, k, x, most):
     a = part[x]
     left = (within[a] - sums[a, x]) / (sizes[a] - 1) - losses[a] if sizes[a] > k else 0.0
     for b in range(n_parts):
-        if sizes[a] == k:
+        if sizes[a] <= k:
             break
         change = left + ((within[b] + sums[b, x]) / (sizes[b] + 1) - losses[b])
         if a == b or not change < most:
@@ -232,7 +232,7 @@ def _find_exchange(pool, n_parts, x, first, most):
     to_parts[a] = np.inf  # no exchange within a part
     part, own, shares = pool.part[first:x], pool.own[first:x], pool.shares[first:x]
     distances, to_a = pool.apart[x, first:x], pool.sums[a, first:x]
-    # Loops apart, so that all but the first take several records at a time.
+    # Loops apart, so that all but the first and the last take several records at a time.
     for i in range(n_others):
         changes[i] = to_parts[part[i]]
     for i in range(n_others):

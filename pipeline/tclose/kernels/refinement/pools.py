@@ -179,7 +179,7 @@ def pool_group(records, state, pool, k, passes, seed, least):
 
 @kernel
 def copy_classes(by_class, group, nearest, largest):
-    """Copy the classes of a group of up to so many records into lists of their own."""
+    """Copy those classes of a group that have up to ``largest`` records into lists of their own."""
     order, starts = by_class
     state = PooledGroup(
         nearest,

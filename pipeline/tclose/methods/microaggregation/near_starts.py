@@ -90,8 +90,11 @@ class NearStart:
     ) -> Clustering | None:
         """The clusters that lose least, natural classes kept or not, if they lose no more.
 
-        ``most_records``: that MDAV clusters together; ``most_unmerged``: see `merge_above`.
+        ``most_records``: that MDAV clusters together; ``most_unmerged``: see `merge_above`. None
+        where nothing may be lost: equal records would be joined one by one, for no gain.
         """
+        if most_lost <= LEAST_GAIN:
+            return None
         best, none = None, np.zeros_like(self.is_natural)
         for is_kept in (none, self.is_natural) if self.is_natural.any() else (none,):
             rest = np.flatnonzero(~is_kept[self.groups])
@@ -113,11 +116,8 @@ class NearStart:
 
         The more there are, the less is lost, as near ones are nearer, and more are at hand to be
         merged with; from all of them it is taken to fall as from the last ones before. A start that
-        is refused takes little time then, and privacy depends on none. Where there is nothing to
-        lose, as all records are equal, there is nothing to gain.
+        is refused takes little time then, and privacy depends on none.
         """
-        if most_lost <= LEAST_GAIN:
-            return False
         one_in = [rows.size // n for n in JUDGED_RECORDS if rows.size >= 2 * n]
         lost = self._lose_thinned(rows, one_in[0], margin * most_lost)
         for before, after in pairwise(one_in):

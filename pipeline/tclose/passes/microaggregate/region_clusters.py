@@ -41,7 +41,7 @@ from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
 SHARES_OF_STEPS = 0.1, 0.3, 0.5, 0.95
 SHARES_OF_WHOLE_STEPS = 0.1, 0.5, 0.95, 0.95
 # What a search may lose, in times the one that loses least, when they are compared, to go on: after
-# another round that saves as much as its last one.
+# two more rounds that save as much as its last two.
 NEARLY_BEST = 1.1
 # Share of the pairs of records in a class of a start that are of one person, up to which a table
 # that is not small is only searched for classes that have none. Below, united classes lose a tenth

@@ -52,7 +52,7 @@ class ClassSize:
     def explain(self) -> str:
         """One line for a report."""
         if self.rule in _BEFORE_REFINEMENT:
-            of_k = "k" if self.rule == LARGE else "12/11 k"
+            of_k = "12/11 k" if _size_above(self.k) > self.k else "k"
             return (
                 f"{self.adjusted} or more: the larger of {of_k} (k = {self.k}) and "
                 f"{self.by_distance}{_BEFORE_REFINEMENT[self.rule]}"
@@ -119,14 +119,18 @@ def fit_class_size(
     combined = max((surely_within(demand, n_records) for demand in joint), default=0)
     rule = AUTO if by_distance >= combined else WITHIN
     by_distance = max(by_distance, combined)
-    roomy, wanted = k * ROOM_ABOVE_K, Fraction(by_distance)
-    is_searched = max(roomy, wanted) <= MAX_SEARCHED
-    class_size = max(roomy if is_searched else Fraction(k), wanted)
+    class_size = max(_size_above(k), Fraction(by_distance))
     n_clusters = max(1, int(n_records / class_size))
     if n_clusters == 1 and _can_halve(n_records, k, demands, joint):
         return ClassSize(k, by_distance, n_records // 2, HALVES, 2)
-    rule = rule if is_searched else LARGE
+    rule = rule if by_distance <= MAX_SEARCHED else LARGE
     return ClassSize(k, by_distance, n_records // n_clusters, rule, n_clusters)
+
+
+def _size_above(k: int) -> Fraction:
+    """Records of a cluster that has room above k, or k where that would be too large to search."""
+    roomy = k * ROOM_ABOVE_K
+    return roomy if roomy <= MAX_SEARCHED else Fraction(k)
 
 
 def _can_halve(n_records: int, k: int, demands: Sequence[Demand], joint: Sequence[Demand]) -> bool:

@@ -65,6 +65,15 @@ class TestBudget:
         assert len(rounds) == n_rounds + 1
         assert rounds[-1].loss < 0.7 * rounds[0].loss
 
+    def test_first_rounds_may_look_at_less(self) -> None:
+        little = SearchBudget(2, n_partners=1, least_exchange=0.5)
+        _, rounds = self.refine(SearchBudget(4, first=little))
+        _, of_little = self.refine(little)
+        _, without = self.refine(SearchBudget(4))
+        assert rounds[:3] == of_little
+        assert rounds[1].loss > without[1].loss
+        assert rounds[3].loss < rounds[2].loss
+
     def test_little_gain_ends_it(self) -> None:
         """Two rounds have to save twice the share; they are looked at once classes were merged."""
         _, rounds = self.refine(SearchBudget(10, least_gain=0.6))
