@@ -49,7 +49,7 @@ class SearchBudget:
         return n_rounds
 
     def of_round(self, r: int) -> "SearchBudget":
-        """What the search of a round goes by."""
+        """Return the budget that a round is searched by."""
         return self if self.first is None or r >= self.first.n_rounds else self.first
 
     @property
