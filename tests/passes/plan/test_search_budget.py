@@ -101,7 +101,7 @@ class TestEffort:
 
 
 class TestRounds:
-    """What each round searches by."""
+    """Budgets of single rounds."""
 
     @pytest.mark.parametrize("said", ["fast", "full"])
     @pytest.mark.parametrize(("n_records", "n_first"), [(SMALL_TABLE, 0), (SMALL_TABLE + 1, 2)])
