@@ -76,9 +76,9 @@ def test_row_by_hand():
 
 def test_memory_is_watched_where_it_is_asked_for():
     python = [sys.executable, "-c"]
-    measured = measure([*python, "import time; x = b'1' * 50_000_000; time.sleep(0.5)"])
+    measured = measure([*python, "import time; x = b'1' * 50_000_000; time.sleep(2)"])
     assert 50 < measured.largest_megabytes <= measured.megabytes < 200
-    assert measured.seconds > 0.5
+    assert measured.seconds > 2
     assert time_command([*python, "import time; time.sleep(0.2)"]) > 0.2
 
 
