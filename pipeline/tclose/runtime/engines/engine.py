@@ -25,6 +25,7 @@ from tclose.runtime.engines.local import (
 )
 from tclose.runtime.engines.scheduler import existing_address
 from tclose.runtime.engines.steady_clock import use_steady_clock
+from tclose.runtime.engines.thread_parts import run_side_by_side
 from tclose.runtime.engines.tracing import Trace, task_prefix, trace_here, trace_tasks
 from tclose.runtime.engines.user_client import find_client, user_client_address
 from tclose.runtime.engines.versions import check_versions, worker_left
@@ -71,15 +72,14 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class InProcess:
-    """One item after the other, in the calling process."""
+    """Items side by side in threads of the calling process, as many as it has processors."""
 
     def run(
         self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "task"
     ) -> Iterator[tuple[int, Any]]:
-        """Results in the order of the items."""
+        """Results as they come."""
         del name
-        for position, item in enumerate(items):
-            yield position, function(item)
+        yield from run_side_by_side(function, items, self._processors())
 
     def tracing(self, name: str) -> AbstractContextManager[Trace]:
         """Trace the memory that this process held."""
@@ -98,8 +98,10 @@ class InProcess:
         return None
 
     def threads_per_task(self, n_tasks: int) -> int:
-        """All processors: one task follows the other."""
-        del n_tasks
+        """A task's share of the processors."""
+        return max(1, self._processors() // max(n_tasks, 1))
+
+    def _processors(self) -> int:
         return len(os.sched_getaffinity(0))
 
 
