@@ -36,7 +36,7 @@ def test_gains_are_those_of_the_loss(records: ClassedRecords) -> None:
     block, rows = records.gather()
     screen, error = screened(block)
     both = records.classes[0], records.classes[1]
-    screen_exchanges(block.lanes, 0, 1, block.sizes, screen)
+    screen_exchanges(block.lanes, 0, 1, block.sizes, (0, block.sizes[0]), screen)
     for m in range(block.sizes[0]):
         for n in range(block.sizes[1]):
             x, y = rows[block.members[0, 0, m]], rows[block.members[0, 1, n]]
@@ -65,7 +65,7 @@ def test_moves_are_those_of_the_loss(records: ClassedRecords) -> None:
 def test_insertion_ranks_count_what_precedes(records: ClassedRecords) -> None:
     block, _ = records.gather()
     insertion_ranks = make_screen(block).insertion_ranks
-    find_insertion_ranks(block.lanes, block.sizes, 0, 1, insertion_ranks)
+    find_insertion_ranks(block, 0, 1, insertion_ranks)
     for side, i in product((0, 1), range(block.limits.size)):
         z = block.record_terms[i, :, 0]
         others = z[block.members[i, 1 - side, : block.sizes[1 - side]]]

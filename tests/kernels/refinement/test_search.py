@@ -48,7 +48,7 @@ def search_all(block: Block, partners: np.ndarray, *how: float) -> int:
 def prepared(block: Block):
     """The screen of both classes, and what it errs at most."""
     screen = make_screen(block)
-    find_insertion_ranks(block.lanes, block.sizes, 0, 1, screen.insertion_ranks)
+    find_insertion_ranks(block, 0, 1, screen.insertion_ranks)
     return screen, screen_records(block.lanes, block.counts, block.sizes, 0, 1, screen)
 
 

@@ -22,6 +22,7 @@ from tclose.kernels.emd.tree import star_metric
 from tclose.model.distribution import Distribution
 from tclose.passes.plan.class_sizes import (
     MAX_TRIED_VALUES,
+    MOST_AT_HALF,
     SHARE_OF_T,
     ClassSize,
     choose_class_size,
@@ -197,12 +198,14 @@ class TestManyValues:
         assert smallest <= size <= 1.2 * smallest
         fitted = fit_class_size(table.n_records, 5, [(table, Fraction(t))])
         assert fitted.by_distance == size
-        assert "classes of that size are not searched" in fitted.explain()
+        assert "nearly all clusters are within t" in fitted.explain()
+        is_left = size > MAX_SEARCHED
+        assert ("classes of that size are not searched" in fitted.explain()) == is_left
 
     def test_searchable_ones_keep_their_room(self) -> None:
         table = self.table(40, 100)
         size = wanted_size((table, Fraction("0.3")), table.n_records)
-        assert size <= MAX_SEARCHED
+        assert size <= MOST_AT_HALF
         assert table.metric is not None
         assert rounding_work(table.metric, size) <= SHARE_OF_T * 0.3
 

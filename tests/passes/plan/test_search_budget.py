@@ -13,11 +13,14 @@ from tclose.passes.plan.search_budget import (
     LEAN,
     LEAN_LARGE,
     LEAST_GAIN_OF_A_MILLION,
+    MOST_OF_BLOCK,
     OFF,
     SMALL_TABLE,
+    USUAL_SIZE,
     WIDE,
     SearchBudget,
     choose_search_budget,
+    count_block_classes,
 )
 
 
@@ -117,6 +120,15 @@ class TestRounds:
     def test_others_are_alike(self) -> None:
         for budget in (LEAN, FULL, SearchBudget(40)):
             assert budget.of_round(0) is budget.of_round(9) is budget
+
+    def test_exchanges_of_large_classes_may_save_less(self) -> None:
+        """As a class grows, a record's part of its loss falls."""
+        shares = [LEAN.share_of_exchange(size) for size in (2, USUAL_SIZE, 10 * USUAL_SIZE)]
+        assert shares == [LEAN.least_exchange, LEAN.least_exchange, LEAN.least_exchange / 10]
+
+    def test_blocks_of_large_classes_have_fewer(self) -> None:
+        blocks = [count_block_classes(FAST, size) for size in (14, 1_000, 10**9)]
+        assert blocks == [FAST.block_classes, MOST_OF_BLOCK // 1_000, 2]
 
     def test_classes_are_merged_after_six_sweeps(self) -> None:
         """Of two sweeps a round, or of four."""

@@ -21,6 +21,9 @@ from tclose.kernels.compiler import kernel
 
 # Numbers that are computed side by side: the lanes of a class are a multiple.
 WIDTH = 8
+# Records of a class that are screened together. Of larger ones, whose exchanges save hardly more
+# than the parts of both records, one at a time, and only where these may save enough.
+MOST_TOGETHER = 64
 # Of single precision, and a good deal more than a sum of products errs per term.
 ERROR_PER_TERM = 32 * np.finfo(np.float32).eps
 # Of a table's positions, as `table_sums` has it: one class of one record serves the whole table.
@@ -47,12 +50,14 @@ Lanes = namedtuple(
 
 # Working arrays of two classes, those of the first class in 0, of the second in 1.
 #   parts, moves float32 (2, lanes)   P of each record; what moving it to the other class saves
-#   gains float32 (lanes, lanes)      of exchanging each record of the first class for each of the
-#                                     second
+#   gains float32 (rows, lanes)       of exchanging some records of the first class for each of the
+#                                     second: all, or one where there are more than `MOST_TOGETHER`
+#   most float32 (lanes,)             what an exchange of each record of the first class may save,
+#                                     of those of a class of more than `MOST_TOGETHER`
 #   insertion_ranks int32 (2, o, lanes)   records of the other class that precede each record
 #   bounds float64 (o, 2)   the least and the most that t may allow: see `bound_shifts` and
 #                           `bound_positions`
-Screen = namedtuple("Screen", "parts moves gains insertion_ranks bounds")
+Screen = namedtuple("Screen", "parts moves gains most insertion_ranks bounds")
 
 
 @kernel
@@ -131,16 +136,20 @@ def make_screen(block):
     return Screen(
         np.zeros((2, n_lanes), np.float32),
         np.zeros((2, n_lanes), np.float32),
-        np.zeros((n_lanes, n_lanes), np.float32),
+        np.zeros((min(n_lanes, MOST_TOGETHER), n_lanes), np.float32),
+        np.zeros(n_lanes, np.float32),
         np.zeros((2, n_orders, n_lanes), np.int32),
         np.zeros((n_orders, 2)),
     )
 
 
 @kernel(inline="always", borrows=True)
-def find_insertion_ranks(lanes, sizes, a, b, insertion_ranks):
+def find_insertion_ranks(block, a, b, insertion_ranks):
     """Count, for each record of classes a and b, the records of the other one that precede it."""
-    positions = lanes.positions
+    positions, sizes = block.lanes.positions, block.sizes
+    if max(sizes[a], sizes[b]) > MOST_TOGETHER:
+        _merge_ranks(block, a, b, insertion_ranks)
+        return
     for side in range(2):
         own, other = (a, b) if side == 0 else (b, a)
         filled = fill_up(sizes[own])
@@ -151,6 +160,25 @@ def find_insertion_ranks(lanes, sizes, a, b, insertion_ranks):
                 position = positions[other, i, n]
                 for m in range(filled):
                     insertion_ranks[side, i, m] += position <= positions[own, i, m]
+
+
+@kernel(borrows=True)
+def _merge_ranks(block, a, b, insertion_ranks):
+    """Count the same by one walk through both classes, in each order."""
+    members, ranks, positions = block.members, block.ranks, block.lanes.positions
+    for side in range(2):
+        own, other = (a, b) if side == 0 else (b, a)
+        for i in range(members.shape[0]):
+            n_before = 0
+            for m in range(block.sizes[own]):
+                lane = ranks[0, members[i, own, m]]
+                while (
+                    n_before < block.sizes[other]
+                    and positions[other, i, ranks[0, members[i, other, n_before]]]
+                    <= positions[own, i, lane]
+                ):
+                    n_before += 1
+                insertion_ranks[side, i, lane] = n_before
 
 
 @kernel(inline="always", borrows=True)
@@ -200,33 +228,59 @@ def _measure_likeness(lanes, counts, sizes, own, other, likeness):
 
 
 @kernel(inline="always", borrows=True)
-def screen_exchanges(lanes, a, b, sizes, screen):
-    """Fill ``gains`` with what exchanging each record of class a for each of class b saves.
+def screen_exchanges(lanes, a, b, sizes, rows, screen):
+    """Fill ``gains`` with what exchanging some records of class a for each of class b saves.
 
-    All records of class a are gone through for one attribute after the other: sums of one record
-    would wait for each other.
+    These are gone through for one attribute after the other: sums of one record would wait for each
+    other.
+
+    ``rows``: first of the records, and the end of them
     """
     values, levels, gains, parts = lanes.values, lanes.levels, screen.gains, screen.parts
     weight = np.float32(1.0 / sizes[a] + 1.0 / sizes[b])
     of_all_levels = np.float32(0.0)
     for of_levels in lanes.weights:
         of_all_levels += weight * of_levels
-    filled = fill_up(sizes[b])
-    for m in range(sizes[a]):
+    filled, first = fill_up(sizes[b]), rows[0]
+    for m in range(first, rows[1]):
         own = parts[0, m] + of_all_levels
         for n in range(filled):
-            gains[m, n] = own + parts[1, n]
+            gains[m - first, n] = own + parts[1, n]
     for j in range(values.shape[1]):
-        for m in range(sizes[a]):
+        for m in range(first, rows[1]):
             factor = np.float32(-2.0) * weight * values[a, j, m]
             for n in range(filled):
-                gains[m, n] += factor * values[b, j, n]
+                gains[m - first, n] += factor * values[b, j, n]
     for j in range(levels.shape[1]):
         alike = weight * lanes.weights[j]
-        for m in range(sizes[a]):
+        for m in range(first, rows[1]):
             level = levels[a, j, m]
             for n in range(filled):
-                gains[m, n] -= alike * np.float32(levels[b, j, n] == level)
+                gains[m - first, n] -= alike * np.float32(levels[b, j, n] == level)
+
+
+@kernel(borrows=True)
+def bound_gains(lanes, a, b, sizes, screen):
+    """Fill ``most`` with what exchanging each record of class a for any of class b may save.
+
+    Their parts, and twice the product of their norms: two records are not farther apart.
+
+    Returns
+    -------
+    the record that may save most
+    """
+    parts, most, weight = screen.parts, screen.most, np.float32(1.0 / sizes[a] + 1.0 / sizes[b])
+    of_b, strongest = parts[1, 0], np.int64(0)
+    for n in range(sizes[b]):
+        of_b = max(of_b, parts[1, n])
+    for of_level in lanes.weights:
+        of_b += weight * of_level
+    twice = np.float32(2.0) * weight * lanes.reach[b]
+    for m in range(sizes[a]):
+        most[m] = parts[0, m] + of_b + twice * np.sqrt(lanes.norms[a, m])
+        if most[m] > most[strongest]:
+            strongest = np.int64(m)
+    return strongest
 
 
 @kernel(inline="always", borrows=True)

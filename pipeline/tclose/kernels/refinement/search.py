@@ -23,6 +23,8 @@ from tclose.kernels.emd.tree_delta import tree_after_move, tree_after_swap
 from tclose.kernels.refinement.block import count_seconds_after, exchange
 from tclose.kernels.refinement.partners import is_tried
 from tclose.kernels.refinement.screen import (
+    MOST_TOGETHER,
+    bound_gains,
     bound_positions,
     bound_shifts,
     count_promising,
@@ -36,6 +38,8 @@ from tclose.kernels.sequences import stable_order
 
 # Gains below this are rounding.
 LEAST_GAIN = 1e-13
+# What removing excess costs grows with the square of a class: larger ones keep theirs.
+MOST_MENDED = 400
 # Loss that a unit of distance above a limit counts as: more than any exchange can gain.
 EXCESS_PRICE = 100.0
 
@@ -52,27 +56,39 @@ def find_swap(block, a, b, screen, error, least_gain):
     -------
     score, x, y : loss saved and excess removed, if more than ``least_gain``; the records, or -1
     """
-    gains, positions, shifts = screen.gains, block.lanes.positions, screen.bounds
-    size, members = block.sizes[b], block.members
+    lanes, gains, shifts = block.lanes, screen.gains, screen.bounds
+    positions, members, sizes = lanes.positions, block.members, block.sizes
     before = block.excess[a] + block.excess[b]
     best, best_x, best_y = least_gain, -1, -1
-    screen_exchanges(block.lanes, a, b, block.sizes, screen)
     bound_shifts(block, a, b, shifts)
-    least, first, last = np.float32(-np.inf), 0, size
-    for m in range(block.sizes[a]):
+    least, first, last = np.float32(-np.inf), 0, 0 if before == 0.0 else sizes[b]
+    is_large, begin, end, strongest = sizes[a] > MOST_TOGETHER, 0, 0, 0
+    if is_large:
+        strongest = bound_gains(lanes, a, b, sizes, screen)
+    for step in range(sizes[a] + is_large):  # the strongest first: few others promise more then
+        m = step
+        if is_large:
+            m = step - 1 if step else strongest
+            end = 0
+            if step == 1:
+                first, last = 0, 0 if before == 0.0 else sizes[b]
         if before == 0.0:
             least = np.float32(best - error)
+            if is_large and screen.most[m] <= least:
+                continue
             position = positions[a, 0, m]  # lanes ascend in it, so what may be exchanged does, too
-            while first < size and positions[b, 0, first] - position < shifts[0, 0]:
+            while first < sizes[b] and positions[b, 0, first] - position < shifts[0, 0]:
                 first += 1
-            last = first
-            while last < size and positions[b, 0, last] - position <= shifts[0, 1]:
+            while last < sizes[b] and positions[b, 0, last] - position <= shifts[0, 1]:
                 last += 1
-        if not count_promising(gains, m, first, last, least):
+        if m >= end:
+            begin, end = m, m + 1 if is_large else sizes[a]
+            screen_exchanges(lanes, a, b, sizes, (begin, end), screen)
+        if not count_promising(gains, m - begin, first, last, least):
             continue
         x = members[0, a, m]
         for n in range(first, last):
-            if gains[m, n] <= least:
+            if gains[m - begin, n] <= least:
                 continue
             if before == 0.0 and is_shifted_beyond(positions, shifts, a, b, m, n):
                 continue
@@ -234,10 +250,12 @@ def _excess_after_move(block, a, b, x, at, before):
 @kernel(borrows=True)
 def improve_pair(block, a, b, k, screen, least_gain):
     """Make the best exchange between two classes; return whether there was one."""
-    find_insertion_ranks(block.lanes, block.sizes, a, b, screen.insertion_ranks)
+    find_insertion_ranks(block, a, b, screen.insertion_ranks)
     error = screen_records(block.lanes, block.counts, block.sizes, a, b, screen)
     cap = block.members.shape[2]
     if block.excess[a] + block.excess[b] > 0.0:
+        if max(block.sizes[a], block.sizes[b]) > MOST_MENDED:
+            return False
         least_gain = LEAST_GAIN  # removing excess is always worth its time
     best, x, y = find_swap(block, a, b, screen, error, least_gain)
     if block.sizes[a] > k and block.sizes[b] < cap:
@@ -290,7 +308,7 @@ def search_pairs(block, partners, tried, screen, k, n_sweeps, least_gain):
                     continue
                 if block.alike[a] and block.alike[b] and block.excess[a] + block.excess[b] == 0.0:
                     continue  # nothing is lost in either class
-                for _ in range(4):
+                for _ in range(max(4, block.sizes[a] // 16)):
                     if not improve_pair(block, a, b, k, screen, least_gain):
                         tried.seen[a, b], tried.seen[b, a] = clock, clock
                         break

@@ -15,7 +15,10 @@ from tclose.privacy.t_closeness import ROUNDED, expected_emd, is_equal, rounding
 SHARE_OF_T = 0.5
 # How many times as large as t asks for such clusters may be.
 MUCH_LARGER = 2
-AUTO, WITHIN, LARGE, GIVEN = "half of t", "within t", "too large to be searched", "given"
+# Records of the largest ones: others spend little of what is left of t for the time that takes.
+MOST_AT_HALF = 400
+AUTO, WITHIN, GIVEN = "half of t", "within t", "given"
+NEARLY, LARGE = "nearly all within t", "too large to be searched"
 HALVES = "half of the records"
 # Clusters of k records could not give one away; of this many times k, every few can.
 ROOM_ABOVE_K = Fraction(12, 11)
@@ -27,6 +30,7 @@ Demand = tuple[Distribution, Fraction]
 _BEFORE_REFINEMENT = {
     AUTO: ", which uses up half of t before refinement",
     WITHIN: ", at which nearly all clusters have their combinations within t before refinement",
+    NEARLY: ", at which nearly all clusters are within t",
     LARGE: ", at which nearly all clusters are within t; classes of that size are not searched",
 }
 
@@ -123,7 +127,8 @@ def fit_class_size(
     n_clusters = max(1, int(n_records / class_size))
     if n_clusters == 1 and _can_halve(n_records, k, demands, joint):
         return ClassSize(k, by_distance, n_records // 2, HALVES, 2)
-    rule = rule if by_distance <= MAX_SEARCHED else LARGE
+    if by_distance > MOST_AT_HALF:
+        rule = NEARLY if by_distance <= MAX_SEARCHED else LARGE
     return ClassSize(k, by_distance, n_records // n_clusters, rule, n_clusters)
 
 
@@ -143,8 +148,8 @@ def _can_halve(n_records: int, k: int, demands: Sequence[Demand], joint: Sequenc
 def wanted_size(demand: Demand, n_records: int) -> int:
     """Records of a class that one attribute asks for.
 
-    Classes that are too large to be searched spend nothing of what is left to them, and hardly any
-    of them do that are much larger than t asks for. By the equal distance clusters of that size are
+    Large classes spend little of what is left to them, and hardly any of them do that are much
+    larger than t asks for. By the equal distance clusters of that size are
     all near their mean: so they are made as small as t allows, but for two standard deviations; the
     few that are above t for all that are merged.
     """
@@ -154,7 +159,7 @@ def wanted_size(demand: Demand, n_records: int) -> int:
     if not is_equal(distribution):
         return half
     least = surely_within(demand, n_records)
-    return half if half <= min(MAX_SEARCHED, MUCH_LARGER * least) else min(half, least)
+    return half if half <= min(MOST_AT_HALF, MUCH_LARGER * least) else min(half, least)
 
 
 def surely_within(demand: Demand, n_records: int) -> int:

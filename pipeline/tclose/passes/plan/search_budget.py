@@ -7,6 +7,8 @@ SWEEPS_BEFORE_MERGING = 6
 # rounds are made of any table then, which lose 15 % more than forty of them. They tell nearly as
 # well as all rounds do which of several starts ends with the least loss.
 LARGEST_LEAST_GAIN = 0.12
+# Records of a class for which `SearchBudget.least_exchange` was chosen.
+USUAL_SIZE = 14
 
 
 @dataclass(frozen=True)
@@ -16,7 +18,8 @@ class SearchBudget:
     ``block_classes``: classes that are searched together; ``n_partners``, ``n_searches``,
     ``n_sweeps``: as in the search; ``n_together``: classes whose records are dealt out anew at
     once, 0 for none;
-    ``least_exchange``: share of a class's usual loss that an exchange has to save;
+    ``least_exchange``: share of a class's usual loss that an exchange has to save, see
+    `share_of_exchange`;
     ``least_gain``: share of the usual loss that a round has to save for another one to follow;
     ``seconds``: computing time for the whole table, over all workers; ``n_pooled``: neighbours of a
     class that pools are made of, 0 for no pools; ``free_effort``: records of pools, for the whole
@@ -51,6 +54,10 @@ class SearchBudget:
     def of_round(self, r: int) -> "SearchBudget":
         """Return the budget that a round is searched by."""
         return self if self.first is None or r >= self.first.n_rounds else self.first
+
+    def share_of_exchange(self, size: float) -> float:
+        """Share of the usual loss that an exchange has to save: of a large class it is little."""
+        return self.least_exchange * min(1.0, USUAL_SIZE / size)
 
     @property
     def to_compare(self) -> "SearchBudget | None":
@@ -125,5 +132,13 @@ def choose_search_budget(refine: str | int, n_records: int) -> SearchBudget:
     return SearchBudget(10_000, seconds=float(number) * UNITS[refine[len(number) :].strip()])
 
 
-# Larger classes are left as they are: what an exchange costs grows with the square of the size.
-MAX_SEARCHED = 400
+# Larger classes are left as they are: the sums of a table that distances are made of are held for
+# every size, and grow with the square of the largest.
+MAX_SEARCHED = 2_000
+# Blocks of large classes have fewer of them.
+MOST_OF_BLOCK = 102_400
+
+
+def count_block_classes(budget: SearchBudget, size: float) -> int:
+    """Return how many classes of that many records a block of a search has at most."""
+    return max(2, min(budget.block_classes, int(MOST_OF_BLOCK / size)))

@@ -55,8 +55,8 @@ class TestBytes:
         assert search_bytes(plan_of(0)) == 0
 
     def test_classes_that_are_too_large_are_not_searched(self):
-        large = plan_of(10**6, n_records=100_000, size=1_000, search_budget=SearchBudget(3))
-        assert search_bytes(large) == 100 * 100 * 400 * 4
+        large = plan_of(10**6, n_records=100_000, size=4_000, search_budget=SearchBudget(3))
+        assert search_bytes(large) == 25 * 25 * 2_000 * 4
 
 
 class TestBytesOfCategories:

@@ -30,7 +30,7 @@ from tclose.kernels.refinement.refine_blocks import (
     measure_classes,
     refine_blocks,
 )
-from tclose.kernels.refinement.search import LEAST_GAIN
+from tclose.kernels.refinement.search import LEAST_GAIN, MOST_MENDED
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Float64, Int64
 from tclose.model.distribution import Distribution
@@ -50,7 +50,7 @@ from tclose.passes.microaggregate.search.rounds import (
     is_worth_pools,
     sum_usual,
 )
-from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
+from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget, count_block_classes
 from tclose.privacy.person_closeness import PersonDemand
 from tclose.privacy.t_closeness import class_distances, stack_trees
 from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
@@ -182,6 +182,11 @@ class Refiner:
                 break
         return labels
 
+    @property
+    def max_searched(self) -> int:
+        """Records of the largest classes that are searched: persons are counted pair by pair."""
+        return MOST_MENDED if self.persons.size else MAX_SEARCHED
+
     def repair(self, labels: Int64, block_starts: Int64) -> Int64:
         """Work off what is above t within the blocks, which are balanced, at any loss.
 
@@ -189,7 +194,7 @@ class Refiner:
         """
         order, starts = group_by_label(labels, int(labels.max()) + 1)
         largest = int(np.diff(starts)[: block_starts[-1]].max(initial=0))
-        if largest > MAX_SEARCHED:
+        if largest > MOST_MENDED:
             return labels
         groups = np.arange(starts.size - 1), block_starts
         labels = labels.copy()
@@ -223,16 +228,19 @@ class Refiner:
         points = represent_classes(
             self.values, self.levels, self.weights, self.n_levels, order, starts, kind, draws
         )
-        searched = np.flatnonzero(np.diff(starts) <= MAX_SEARCHED)
+        searched = np.flatnonzero(np.diff(starts) <= self.max_searched)
         if searched.size < 2:
             return labels, NO_POOLS
-        groups = self._group_classes(points, searched, search_budget.block_classes, rng)
-        records = self.as_kernels_take(int(np.diff(starts)[searched].max()))
+        sizes = np.diff(starts)[searched]
+        block_classes = count_block_classes(search_budget, float(sizes.mean()))
+        groups = self._group_classes(points, searched, block_classes, rng)
+        records = self.as_kernels_take(int(sizes.max()))
         labels = labels.copy()
         budget = search_budget
         how = self.k, budget.n_partners, budget.n_searches, budget.n_sweeps, budget.n_together
         usual_loss = usual / (starts.size - 1)
-        least_gain = max(LEAST_GAIN, search_budget.least_exchange * usual_loss)
+        of_exchange = search_budget.share_of_exchange(float(sizes.mean()))
+        least_gain = max(LEAST_GAIN, of_exchange * usual_loss)
 
         def search(some: tuple[Int64, Int64], _: int) -> None:
             refine_blocks(records, labels, (order, starts), some, how, least_gain)

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from tclose.data.category_trees import tree_of
 from tclose.data.files.input_partitions import PARTITION_ROWS
 from tclose.errors import PolicyError
+from tclose.kernels.refinement.search import MOST_MENDED
 from tclose.model.column_terms import Distance
 from tclose.passes.plan.notices.footprint import refuse_wide, text_bytes, wide_bytes
 from tclose.passes.plan.plan import Plan
-from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
+from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget, count_block_classes
 from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import Engine, worker_memory
 from tclose.runtime.monitoring.progress import Progress
@@ -61,15 +62,17 @@ def _searched_blocks(plan: Plan) -> Iterator[tuple[int, int]]:
     budget: SearchBudget | None = plan.search_budget
     if not plan.search_budget.n_rounds:
         return
-    block_classes = 0
+    budgets = []
     while budget is not None:
-        block_classes, budget = max(block_classes, budget.block_classes), budget.after
+        budgets.append(budget)
+        budget = budget.after
     for release_partition in plan.release_partitions:
         size = min(release_partition.class_size.adjusted, MAX_SEARCHED)
+        block_classes = max(count_block_classes(one, size) for one in budgets)
         of_region = -(-release_partition.n_clusters // max(1, release_partition.n_regions))
         repaired = min(plan.block_clusters, of_region)
-        for n_classes in (repaired, min(block_classes, of_region)):
-            yield n_classes, n_classes * size
+        yield repaired, repaired * min(size, MOST_MENDED)
+        yield min(block_classes, of_region), min(block_classes, of_region) * size
 
 
 def check_memory(plan: Plan, engine: EngineSettings, n_bytes: int) -> None:
