@@ -10,7 +10,7 @@ from support.naive import naive_kernels as naive
 from support.tables.classed_records import ClassedRecords, check_state, classes_of
 from support.tables.random_tables import distribution_of
 from tclose.kernels.refinement.screen import MOST_TOGETHER, find_insertion_ranks, make_screen
-from tclose.kernels.refinement.search import LEAST_GAIN, MOST_MENDED, improve_pair
+from tclose.kernels.refinement.search import LARGEST_MENDED, LEAST_GAIN, improve_pair
 from tclose.model.array_types import Float64
 
 NEAR = 1e-9
@@ -88,16 +88,24 @@ def test_the_best_exchange_that_is_allowed_is_made(
 
 @pytest.mark.parametrize("sizes", [(80, 70), (10, 200)])
 def test_insertion_ranks_count_what_precedes(sizes: tuple[int, int]) -> None:
-    block, _ = two_classes(sizes, 1.0, 9).gather()
+    """By each of two attributes, of which the lanes ascend in the first."""
+    one = two_classes(sizes, 1.0, 9)
+    table, codes = distribution_of(np.random.default_rng(1).integers(50, size=sum(sizes)).tolist())
+    both = np.concatenate([one.codes, codes[np.newaxis]])
+    records = replace(one, codes=both, tables=(*one.tables, table), limits=(1.0, 1.0))
+    block, _ = records.gather()
     insertion_ranks = make_screen(block).insertion_ranks
     find_insertion_ranks(block, 0, 1, insertion_ranks)
-    positions = [block.lanes.positions[c, 0, : sizes[c]] for c in (0, 1)]
-    for side in (0, 1):
-        preceding = (positions[1 - side] <= positions[side][:, np.newaxis]).sum(axis=1)
-        assert insertion_ranks[side, 0, : sizes[side]].tolist() == preceding.tolist()
+    for order in (0, 1):
+        positions = [block.lanes.positions[c, order, : sizes[c]] for c in (0, 1)]
+        for side in (0, 1):
+            preceding = (positions[1 - side] <= positions[side][:, np.newaxis]).sum(axis=1)
+            assert insertion_ranks[side, order, : sizes[side]].tolist() == preceding.tolist()
 
 
-@pytest.mark.parametrize(("size", "is_mended"), [(MOST_MENDED, True), (MOST_MENDED + 1, False)])
+@pytest.mark.parametrize(
+    ("size", "is_mended"), [(LARGEST_MENDED, True), (LARGEST_MENDED + 1, False)]
+)
 def test_excess_of_the_largest_is_left(size: int, *, is_mended: bool) -> None:
     """Two classes of one value each: half of the records would have to be exchanged."""
     records = two_classes((size, size), 0.3, 2)

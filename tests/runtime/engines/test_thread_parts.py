@@ -1,5 +1,7 @@
 """Tasks and parts of some work, each done once, whatever the number of threads."""
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -46,9 +48,10 @@ def test_tasks_run_side_by_side() -> None:
 @pytest.mark.parametrize("reason", [ValueError, KeyboardInterrupt])
 def test_what_nobody_waits_for_any_more_stops(reason: type[BaseException]) -> None:
     """Tasks that tell their share, the threads of such a task, and those that have not begun."""
-    begun, stopped = threading.Barrier(3, timeout=30), []
+    begun, seen, stopped = threading.Barrier(3, timeout=30), [], []
 
     def work(item: str) -> None:
+        seen.append(item)
         begun.wait()
         if item == "fails":
             raise reason
@@ -68,6 +71,7 @@ def test_what_nobody_waits_for_any_more_stops(reason: type[BaseException]) -> No
     with pytest.raises(reason):
         list(run_side_by_side(work_in_threads, ["goes on", "fails", "never begun"], 2))
     assert sorted(stopped) == ["goes on 1", "goes on 2"]
+    assert sorted(seen) == ["fails", "goes on 1", "goes on 2"]
 
 
 @pytest.mark.timeout(60)
@@ -90,3 +94,39 @@ def test_whoever_leaves_has_the_rest_stopped() -> None:
     assert next(results) == (0, 0)
     del results
     assert stopped.is_set()
+
+
+INTERRUPTED = """
+import contextlib, os, signal, sys, threading, time
+from tclose.runtime.engines.thread_parts import run_side_by_side
+from tclose.runtime.interrupts import hear_interrupts
+
+hear_interrupts()
+begun = threading.Event()
+
+def work(item):
+    if item == 0:
+        begun.wait()
+        return item
+    begun.set()
+    time.sleep(2.5)  # it does not look, and writes
+    print("ended", flush=True)
+
+try:
+    with contextlib.closing(run_side_by_side(work, [0, 1], 2)) as found:
+        for _ in found:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(9)
+except KeyboardInterrupt:
+    print("clean-up", flush=True)
+"""
+
+
+@pytest.mark.timeout(60)
+def test_an_interrupt_waits_for_tasks_that_run() -> None:
+    """However long these take: it is raised again after a second, and clean-up comes after them."""
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], check=True, capture_output=True, text=True, timeout=50
+    )
+    assert ended.stdout.split() == ["ended", "clean-up"]
+    assert not ended.stderr

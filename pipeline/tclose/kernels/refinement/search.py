@@ -39,7 +39,7 @@ from tclose.kernels.sequences import stable_order
 # Gains below this are rounding.
 LEAST_GAIN = 1e-13
 # What removing excess costs grows with the square of a class: larger ones keep theirs.
-MOST_MENDED = 400
+LARGEST_MENDED = 400
 # Loss that a unit of distance above a limit counts as: more than any exchange can gain.
 EXCESS_PRICE = 100.0
 
@@ -250,12 +250,13 @@ def _excess_after_move(block, a, b, x, at, before):
 @kernel(borrows=True)
 def improve_pair(block, a, b, k, screen, least_gain):
     """Make the best exchange between two classes; return whether there was one."""
+    is_above = block.excess[a] + block.excess[b] > 0.0
+    if is_above and max(block.sizes[a], block.sizes[b]) > LARGEST_MENDED:
+        return False
     find_insertion_ranks(block, a, b, screen.insertion_ranks)
     error = screen_records(block.lanes, block.counts, block.sizes, a, b, screen)
     cap = block.members.shape[2]
-    if block.excess[a] + block.excess[b] > 0.0:
-        if max(block.sizes[a], block.sizes[b]) > MOST_MENDED:
-            return False
+    if is_above:
         least_gain = LEAST_GAIN  # removing excess is always worth its time
     best, x, y = find_swap(block, a, b, screen, error, least_gain)
     if block.sizes[a] > k and block.sizes[b] < cap:

@@ -121,14 +121,17 @@ def fit_class_size(
     if len(demands) > 1:
         by_distance = max(1, by_distance - 1)
     combined = max((surely_within(demand, n_records) for demand in joint), default=0)
-    rule = AUTO if by_distance >= combined else WITHIN
+    large = [
+        is_equal(d) for (d, _), size in zip(demands, sizes, strict=True) if size > MOST_AT_HALF
+    ]
+    rule = NEARLY if any(large) else AUTO
+    rule = rule if by_distance >= combined else WITHIN
     by_distance = max(by_distance, combined)
     class_size = max(_size_above(k), Fraction(by_distance))
     n_clusters = max(1, int(n_records / class_size))
     if n_clusters == 1 and _can_halve(n_records, k, demands, joint):
         return ClassSize(k, by_distance, n_records // 2, HALVES, 2)
-    if by_distance > MOST_AT_HALF:
-        rule = NEARLY if by_distance <= MAX_SEARCHED else LARGE
+    rule = rule if by_distance <= MAX_SEARCHED else LARGE
     return ClassSize(k, by_distance, n_records // n_clusters, rule, n_clusters)
 
 
@@ -149,9 +152,9 @@ def wanted_size(demand: Demand, n_records: int) -> int:
     """Records of a class that one attribute asks for.
 
     Large classes spend little of what is left to them, and hardly any of them do that are much
-    larger than t asks for. By the equal distance clusters of that size are
-    all near their mean: so they are made as small as t allows, but for two standard deviations; the
-    few that are above t for all that are merged.
+    larger than t asks for. By the equal distance clusters of that size are all near their mean: so
+    they are made as small as t allows, but for two standard deviations; the few that are above t
+    for all that are merged.
     """
     distribution, t = demand
     mean = SHARE_OF_T * float(t)

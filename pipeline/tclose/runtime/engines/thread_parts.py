@@ -4,7 +4,7 @@ Kernels run without the interpreter's lock. What is done with one item must not 
 others, so that the results are the same for any number of threads.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TypeVar
 
@@ -19,10 +19,11 @@ PARTS_PER_THREAD = 8
 
 def run_side_by_side(
     function: Callable[[Item], T], items: Sequence[Item], n_threads: int
-) -> Iterator[tuple[int, T]]:
+) -> Generator[tuple[int, T], None, None]:
     """Apply a function to items in threads, in the calling one where there is one item or thread.
 
-    Whoever stops asking for results, or is interrupted, has the rest of them stopped, too.
+    Whoever stops asking for results, or is interrupted, waits for those that run: they stop where
+    they next look, see `tclose.runtime.interrupts.stop_if_unwanted`.
 
     Yields
     ------
@@ -52,7 +53,8 @@ def run_side_by_side(
             if unwanted is not None:
                 raise unwanted
     finally:
-        threads.shutdown(cancel_futures=True)
+        with deferred():  # another interrupt would leave threads behind that write
+            threads.shutdown(cancel_futures=True)
 
 
 def map_parts(function: Callable[[slice], T], n_items: int, n_threads: int) -> list[T]:

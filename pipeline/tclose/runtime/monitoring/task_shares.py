@@ -61,7 +61,14 @@ def _remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def part_of_task(begin: float, end: float) -> Iterator[None]:
-    """Let the block tell shares of its own, which is the task from one share to another."""
+    """Let the block tell shares of its own, which is the task from one share to another.
+
+    Raises
+    ------
+    UnwantedError
+        Nobody waits for the task any more.
+    """
+    stop_if_unwanted()
     teller = _TELLER.get()
     if teller is None:
         yield

@@ -33,6 +33,7 @@ from support.tables.refined_regions import (
     search_budgets,
 )
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
+from tclose.kernels.refinement.search import LARGEST_MENDED
 from tclose.passes.microaggregate.search.refine_classes import make_refiner, orthonormal
 from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
 
@@ -194,9 +195,14 @@ class TestGroups:
         assert sizes.min() >= 1
         assert sizes.max() <= block_classes
 
-    def test_large_classes_are_left_as_they_are(self) -> None:
+    @pytest.mark.parametrize(
+        ("largest", "others"),
+        [(MAX_SEARCHED, [MAX_SEARCHED - 1, 1_000, 300]), (LARGEST_MENDED, [3, 5, 4])],
+    )
+    def test_large_classes_are_left_as_they_are(self, largest: int, others: list[int]) -> None:
+        """The largest, and large ones among small ones."""
         rng = np.random.default_rng(2)
-        sizes = [MAX_SEARCHED + 1, MAX_SEARCHED, 3, 5, 4]
+        sizes = [largest + 1, largest, *others]
         n_records = sum(sizes)
         records = ClassedRecords(
             rng.random((2, n_records)),
@@ -208,10 +214,12 @@ class TestGroups:
             rng.permutation(np.repeat(np.arange(5), sizes)),
             3,
         )
-        labels, _ = refiner_of(records).refine(records.labels, SearchBudget(2), keep, 1.0)
+        labels, _ = refiner_of(records).refine(records.labels, SearchBudget(1), keep, 1.0)
         assert np.flatnonzero(labels == 0).tolist() == records.classes[0]
         for c in range(1, 5):
             assert np.flatnonzero(labels == c).tolist() != records.classes[c]
+        if largest < MAX_SEARCHED:
+            return
         # Two that are too large: there is none to search.
         pair = relabel(records, [records.classes[0], list(chain(*records.classes[1:]))])
         kept, _ = refiner_of(pair).refine(pair.labels, SearchBudget(2), keep, 1.0)

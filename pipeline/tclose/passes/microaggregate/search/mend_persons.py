@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.neighbours import CENTRE, represent_classes
 from tclose.kernels.refinement.refine_blocks import refine_blocks
-from tclose.kernels.refinement.search import LEAST_GAIN, MOST_MENDED
+from tclose.kernels.refinement.search import LARGEST_MENDED, LEAST_GAIN
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.search.group_threads import map_groups
 from tclose.passes.microaggregate.search.refine_classes import Refiner, cut_points
@@ -44,7 +44,7 @@ class PersonMender:
             if not 0 < failing.sum() <= MOST_LEFT * n_failing:
                 break
             n_failing, sizes = int(failing.sum()), np.diff(by_class[1])
-            taken = (sizes <= MOST_MENDED) & (failing | (measures.n_persons == sizes))
+            taken = (sizes <= LARGEST_MENDED) & (failing | (measures.n_persons == sizes))
             labels = self._run_round(labels, by_class, np.flatnonzero(taken), failing, r)
         return labels
 

@@ -30,7 +30,7 @@ from tclose.kernels.refinement.refine_blocks import (
     measure_classes,
     refine_blocks,
 )
-from tclose.kernels.refinement.search import LEAST_GAIN, MOST_MENDED
+from tclose.kernels.refinement.search import LARGEST_MENDED, LEAST_GAIN
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Float64, Int64
 from tclose.model.distribution import Distribution
@@ -60,6 +60,8 @@ NO_PERSONS = np.empty(0, dtype=np.int64)
 # what is near a stray is near its class's centre, or nearly.
 BY_TURNS = (CENTRE, FARTHEST, CENTRE, DRAWN)
 SWEEPS_OF_MENDING = 4
+# How many times as large as half of the classes those may be that are searched, if they are large.
+MUCH_LARGER = 8
 # How unevenly quasi-identifiers are stretched before classes are grouped: the standard deviation of
 # the logarithm. One round sees along some, the next along others.
 AXIS_SPREAD = 2.0
@@ -95,6 +97,7 @@ class Refiner:
     n_threads: int = 1
     persons: Int64 = field(default_factory=lambda: NO_PERSONS)
     n_orders: int = 1
+    _sums: list[Float64] = field(init=False, default_factory=list)
 
     def refine(
         self,
@@ -182,10 +185,15 @@ class Refiner:
                 break
         return labels
 
-    @property
-    def max_searched(self) -> int:
-        """Records of the largest classes that are searched: persons are counted pair by pair."""
-        return MOST_MENDED if self.persons.size else MAX_SEARCHED
+    def _choose_searched(self, sizes: Int64) -> Int64:
+        """Choose the classes that are searched: large ones where many are, as blocks are so wide.
+
+        Where persons are counted, that is done pair by pair, and large ones are left.
+        """
+        if self.persons.size:
+            return np.flatnonzero(sizes <= LARGEST_MENDED)
+        most = min(MAX_SEARCHED, MUCH_LARGER * float(np.median(sizes)))
+        return np.flatnonzero(sizes <= max(LARGEST_MENDED, most))
 
     def repair(self, labels: Int64, block_starts: Int64) -> Int64:
         """Work off what is above t within the blocks, which are balanced, at any loss.
@@ -194,7 +202,7 @@ class Refiner:
         """
         order, starts = group_by_label(labels, int(labels.max()) + 1)
         largest = int(np.diff(starts)[: block_starts[-1]].max(initial=0))
-        if largest > MOST_MENDED:
+        if largest > LARGEST_MENDED:
             return labels
         groups = np.arange(starts.size - 1), block_starts
         labels = labels.copy()
@@ -205,14 +213,26 @@ class Refiner:
 
     def as_kernels_take(self, largest: int) -> tuple[Any, ...]:
         """The records as kernels take them, for classes of up to ``largest``."""
-        most = largest + SPARE + 1
-        sums = np.array([table_sums(d.cumulative, d.prefix, most) for d in self.ordered])
-        if not sums.size:
-            sums = np.zeros((1, (most + 1) * (most + 2) // 2))
+        sums = self._sum(largest)
         return (
             self.values, self.levels, self.weights, self.record_terms, sums, self.limits,
             self.trees, self.persons, self.n_orders,
         )  # fmt: skip
+
+    def _sum(self, largest: int) -> Float64:
+        """What `table_sums` has of each attribute, for classes of up to ``largest`` and some more.
+
+        It is kept: that of a larger size begins with all of a smaller one.
+        """
+        most = largest + SPARE + 1
+        n_sums = (most + 1) * (most + 2) // 2
+        kept = self._sums[0] if self._sums else np.zeros((1, 0))
+        if kept.shape[1] < n_sums:
+            kept = np.zeros((max(1, len(self.ordered)), n_sums))
+            for i, distribution in enumerate(self.ordered):
+                kept[i] = table_sums(distribution.cumulative, distribution.prefix, most)
+            self._sums[:] = [kept]
+        return kept
 
     def _run_round(
         self, labels: Int64, search_budget: SearchBudget, r: int, usual: float, *, is_pooled: bool
@@ -228,7 +248,7 @@ class Refiner:
         points = represent_classes(
             self.values, self.levels, self.weights, self.n_levels, order, starts, kind, draws
         )
-        searched = np.flatnonzero(np.diff(starts) <= self.max_searched)
+        searched = self._choose_searched(np.diff(starts))
         if searched.size < 2:
             return labels, NO_POOLS
         sizes = np.diff(starts)[searched]

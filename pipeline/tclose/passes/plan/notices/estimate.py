@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tclose.data.category_trees import tree_of
 from tclose.data.files.input_partitions import PARTITION_ROWS
 from tclose.errors import PolicyError
-from tclose.kernels.refinement.search import MOST_MENDED
+from tclose.kernels.refinement.search import LARGEST_MENDED
 from tclose.model.column_terms import Distance
 from tclose.passes.plan.notices.footprint import refuse_wide, text_bytes, wide_bytes
 from tclose.passes.plan.plan import Plan
@@ -71,7 +71,7 @@ def _searched_blocks(plan: Plan) -> Iterator[tuple[int, int]]:
         block_classes = max(count_block_classes(one, size) for one in budgets)
         of_region = -(-release_partition.n_clusters // max(1, release_partition.n_regions))
         repaired = min(plan.block_clusters, of_region)
-        yield repaired, repaired * min(size, MOST_MENDED)
+        yield repaired, repaired * min(size, LARGEST_MENDED)
         yield min(block_classes, of_region), min(block_classes, of_region) * size
 
 

@@ -11,7 +11,13 @@ import numpy as np
 from tclose.passes.plan.notices.costs.run_scope import RunScope
 from tclose.passes.plan.notices.estimate import count_distances
 from tclose.passes.plan.plan import Plan
-from tclose.passes.plan.search_budget import FAST, LARGEST_LEAST_GAIN, SearchBudget
+from tclose.passes.plan.search_budget import (
+    FAST,
+    LARGEST_LEAST_GAIN,
+    MAX_SEARCHED,
+    USUAL_SIZE,
+    SearchBudget,
+)
 
 # Algorithm 3 does a distance of one quasi-identifier in about half a nanosecond.
 SECONDS_PER_DISTANCE = 0.5e-9
@@ -23,6 +29,7 @@ OF_THREADS, OF_WORKERS = 0.7, 0.85
 # logarithm goes. Fast takes longer where t is loose, as more can be exchanged.
 FAST_RECORDS, LOOSE, LOOSE_TIMES = (25e-6, 11e-6), 0.2, 4.0
 LEAN_RECORD, LEAN_VALUE = 1.2e-6, 0.12e-6
+DOUBLE_SIZE = 130  # records of a class above the usual by which a search takes once more of both
 OTHER_RECORD = 4.5e-6  # of methods that do not cut by subsets, in place of clusters
 FULL_RECORD, WIDE_RECORD = 2e-3, 15e-3
 KEPT_RECORD = 0.65e-3  # a hundred thousand records of fifty thousand persons: 65 s by two threads
@@ -46,16 +53,16 @@ class ClassWork:
 def expect_classes(plan: Plan, scope: RunScope, work: ClassWork) -> float:
     """Seconds of the pass."""
     n_regions = max(1, len(plan.regions()))
-    share = scope.longest_share(n_regions)
+    share = scope.longest_share(n_regions, scope.n_beside)
     n_threads = _threads(plan, scope, n_regions)
     search = work.search * share / (1 + (n_threads - 1) * (2 * OF_THREADS - 1))
-    beside = 1.0 if min(n_regions, scope.n_workers) == 1 else OF_WORKERS
+    beside = 1.0 if min(n_regions, scope.n_beside) == 1 else OF_WORKERS
     return LOADING + (work.clusters * share + search) / beside
 
 
 def _threads(plan: Plan, scope: RunScope, n_regions: int) -> int:
     """Threads that search a region; persons who are kept together are searched by two at most."""
-    n_threads = scope.n_processors if scope.alone else max(1, scope.n_workers // n_regions)
+    n_threads = max(1, scope.n_beside // n_regions)
     return min(n_threads, 2) if plan.keeps_persons else n_threads
 
 
@@ -87,9 +94,16 @@ def _count_search(plan: Plan) -> float:
     if budget.after is not None:
         each = WIDE_RECORD if budget.block_classes > 512 else FULL_RECORD
         return each * n_records
+    times = 1.0 + max(0.0, _class_size(plan) - USUAL_SIZE) / DOUBLE_SIZE
     if not budget.free_effort:
-        return (LEAN_RECORD + LEAN_VALUE * len(plan.encodings)) * n_records
+        return (LEAN_RECORD + LEAN_VALUE * len(plan.encodings)) * n_records * times
     is_loose = min(plan.verification_limits, default=1) >= LOOSE
     gains = np.log([FAST.least_gain, LARGEST_LEAST_GAIN])
     each = float(np.interp(np.log(budget.least_gain or FAST.least_gain), gains, FAST_RECORDS))
-    return each * n_records * (LOOSE_TIMES if is_loose else 1.0)
+    return each * n_records * times * (LOOSE_TIMES if is_loose else 1.0)
+
+
+def _class_size(plan: Plan) -> float:
+    """Records of a class; of those too large to be searched, the usual."""
+    size = max((one.class_size.adjusted for one in plan.release_partitions), default=USUAL_SIZE)
+    return size if size <= MAX_SEARCHED else USUAL_SIZE
