@@ -17,8 +17,9 @@ from tclose.kernels.refinement.neighbours import CENTRE, represent_classes
 from tclose.kernels.refinement.refine_blocks import refine_blocks
 from tclose.kernels.refinement.search import LARGEST_MENDED, LEAST_GAIN
 from tclose.model.array_types import Int64
+from tclose.passes.microaggregate.search.cut_points import cut_points
 from tclose.passes.microaggregate.search.group_threads import map_groups
-from tclose.passes.microaggregate.search.refine_classes import Refiner, cut_points
+from tclose.passes.microaggregate.search.refine_classes import Refiner
 from tclose.privacy.person_closeness import PersonDemand
 
 BLOCK_CLASSES, SWEEPS = 64, 2

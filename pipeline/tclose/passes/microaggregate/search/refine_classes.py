@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tclose.kernels.aggregate import group_by_label
-from tclose.kernels.clustering.blocks import cut_blocks
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.ordered_delta import compute_record_terms, table_sums
 from tclose.kernels.emd.tree_delta import Trees
@@ -23,7 +22,6 @@ from tclose.kernels.refinement.neighbours import (
     DRAWN,
     FARTHEST,
     represent_classes,
-    turn_points,
 )
 from tclose.kernels.refinement.pool_parts import MOST_POOLED
 from tclose.kernels.refinement.refine_blocks import (
@@ -34,6 +32,7 @@ from tclose.kernels.refinement.search import LARGEST_MENDED, LEAST_GAIN
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Float64, Int64
 from tclose.model.distribution import Distribution
+from tclose.passes.microaggregate.search.cut_points import cut_points
 from tclose.passes.microaggregate.search.group_threads import map_groups
 from tclose.passes.microaggregate.search.pool_classes import (
     BARRED_ROUNDS,
@@ -62,9 +61,6 @@ BY_TURNS = (CENTRE, FARTHEST, CENTRE, DRAWN)
 SWEEPS_OF_MENDING = 4
 # How many times as large as half of the classes those may be that are searched, if they are large.
 MUCH_LARGER = 8
-# How unevenly quasi-identifiers are stretched before classes are grouped: the standard deviation of
-# the logarithm. One round sees along some, the next along others.
-AXIS_SPREAD = 2.0
 # Of the time for two searches, one after the other.
 PARTS_OF_SEARCHES = (0.0, 0.15), (0.15, 1.0)
 
@@ -220,9 +216,9 @@ class Refiner:
         )  # fmt: skip
 
     def _sum(self, largest: int) -> Float64:
-        """What `table_sums` has of each attribute, for classes of up to ``largest`` and some more.
+        """Return the sums of the tables, for classes of up to ``largest`` and a few more.
 
-        It is kept: that of a larger size begins with all of a smaller one.
+        They are kept: those of a larger size begin with all of a smaller one.
         """
         most = largest + SPARE + 1
         n_sums = (most + 1) * (most + 2) // 2
@@ -306,50 +302,6 @@ class Refiner:
         return Round(float(losses.sum()), largest, sum_usual(losses))
 
 
-def cut_points(
-    points: tuple[Float64, NDArray[np.int32]],
-    weights: Float64,
-    n_levels: int,
-    block_points: int,
-    rng: np.random.Generator,
-    spread: float = AXIS_SPREAD,
-) -> tuple[Int64, Int64]:
-    """Cut points along axes that are stretched and turned at random into blocks of near ones.
-
-    Returns
-    -------
-    order int64 (m,): points block by block; starts int64 (b + 1,): where each block begins
-    """
-    centres, modes = points
-    n_points, n_axes = len(centres), centres.shape[1] + modes.shape[1]
-    scales = np.exp(spread * rng.standard_normal(n_axes))
-    directions = orthonormal(rng.standard_normal((n_axes, n_axes))) * scales
-    level_values = rng.random((modes.shape[1], n_levels))
-    level_values *= np.sqrt(weights)[:, None]  # squared, a difference has its weight
-    turned = turn_points(centres, modes, level_values, directions)
-    order, starts, _ = cut_blocks(
-        turned,
-        np.empty((0, n_points), dtype=np.int32),
-        np.empty(0),
-        np.empty(0, dtype=np.int64),
-        1,
-        np.zeros(n_points, np.int64),
-        np.array([0, n_points]),
-        np.ones(1, np.int64),
-        n_points,
-        block_points,
-    )
-    return order, np.append(starts[:, 0], n_points)
-
-
-def orthonormal(rows: Float64) -> Float64:
-    """Rows made orthonormal one after the other; by plain sums, which are the same everywhere."""
-    basis: list[Float64] = []
-    for row in rows:
-        basis.append(_normalise(_without(_without(row, basis), basis)))  # twice is exact enough
-    return np.array(basis).reshape(rows.shape)
-
-
 def make_person_refiner(
     scaled: Scaled,
     codes: Int64,
@@ -417,13 +369,3 @@ def make_refiner(
         n_threads=n_threads,
         n_orders=len(record_terms) or 1,
     )
-
-
-def _without(row: Float64, basis: list[Float64]) -> Float64:
-    for earlier in basis:
-        row = row - float(np.sum(row * earlier)) * earlier
-    return row
-
-
-def _normalise(row: Float64) -> Float64:
-    return row / float(np.sqrt(np.sum(row * row)))

@@ -20,8 +20,9 @@ from tclose.kernels.refinement.search import LEAST_GAIN
 from tclose.kernels.refinement.unit_block import Units
 from tclose.kernels.refinement.unit_search import refine_units
 from tclose.model.array_types import Float64, Int64
+from tclose.passes.microaggregate.search.cut_points import cut_points
 from tclose.passes.microaggregate.search.group_threads import map_groups
-from tclose.passes.microaggregate.search.refine_classes import BY_TURNS, Refiner, cut_points
+from tclose.passes.microaggregate.search.refine_classes import BY_TURNS, Refiner
 from tclose.passes.microaggregate.search.rounds import Round, is_little
 from tclose.passes.plan.search_budget import SearchBudget
 from tclose.privacy.person_closeness import PersonDemand, PersonDistribution

@@ -15,7 +15,7 @@ from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.neighbours import CENTRE, represent_classes
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Int64
-from tclose.passes.microaggregate.search.refine_classes import cut_points
+from tclose.passes.microaggregate.search.cut_points import cut_points
 from tclose.passes.microaggregate.unions.union_block import BlockSums, UnionBlock
 from tclose.passes.series.departed_groups import connect_classes
 from tclose.passes.series.series_cells import Bools
