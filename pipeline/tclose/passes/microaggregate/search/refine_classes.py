@@ -59,7 +59,7 @@ NO_PERSONS = np.empty(0, dtype=np.int64)
 # what is near a stray is near its class's centre, or nearly.
 BY_TURNS = (CENTRE, FARTHEST, CENTRE, DRAWN)
 SWEEPS_OF_MENDING = 4
-# How many times as large as half of the classes those may be that are searched, if they are large.
+# Classes above `LARGEST_MENDED` are searched up to so many times the median size of all.
 MUCH_LARGER = 8
 # Of the time for two searches, one after the other.
 PARTS_OF_SEARCHES = (0.0, 0.15), (0.15, 1.0)
