@@ -4,8 +4,11 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar, copy_context
+from functools import partial
 from types import FrameType
+from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SECONDS_UNHEARD = 1.0
@@ -101,3 +104,53 @@ def deferred() -> Iterator[None]:
             signal.signal(number, handler)
         for signalled in received[:1]:
             heard[signal.Signals(signalled[0])](*signalled)
+
+
+class UnwantedError(BaseException):
+    """Ends a thread for whose result nobody waits: as an interrupt, it is no error of its own."""
+
+
+# Of all that a thread works for: a task's parts are stopped with the task.
+_STOPPED: ContextVar[tuple[threading.Event, ...]] = ContextVar("stopped", default=())
+
+
+@contextlib.contextmanager
+def stopping_threads() -> Iterator[Callable[[Callable[..., Any]], Callable[..., Any]]]:
+    """Stop what runs in other threads when the block is left, or when one of them fails.
+
+    They look whether they are to stop by `stop_if_unwanted`.
+
+    Yields
+    ------
+    a function that makes another one run with what is known here, and stop then
+    """
+    stopped = threading.Event()
+
+    def stoppable(function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any) -> Any:
+            stop_if_unwanted()
+            try:
+                return function(*arguments)
+            except BaseException:
+                stopped.set()
+                raise
+
+        context = copy_context()
+        context.run(_STOPPED.set, (*_STOPPED.get(), stopped))
+        return partial(context.run, run)
+
+    try:
+        yield stoppable
+    finally:
+        stopped.set()
+
+
+def stop_if_unwanted() -> None:
+    """Stop a thread for whose result nobody waits any more.
+
+    Raises
+    ------
+    UnwantedError
+    """
+    if any(stopped.is_set() for stopped in _STOPPED.get()):
+        raise UnwantedError

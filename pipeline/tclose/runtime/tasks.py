@@ -2,6 +2,7 @@
 
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -122,8 +123,9 @@ def run_tasks(
     with (
         progress.tracing(engine, task.name),
         progress.following(task.name, work, label=task.label) as step,
+        closing(engine.run(_Runner(task), calls, name=task.name)) as found,
     ):
-        for position, result in engine.run(_Runner(task), calls, name=task.name):
+        for position, result in found:
             results[waiting[position]] = result
             work.records_done += sizes[waiting[position]] if sizes is not None else 0
             step()

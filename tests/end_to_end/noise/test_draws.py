@@ -21,6 +21,7 @@ from tclose.errors import OutputError
 from tclose.methods.dp.noise import add_noise
 from tclose.passes.encode import encode_task
 from tclose.runtime.artifacts.arrays import TableFile
+from tclose.runtime.engines import engine
 from tclose.runtime.pipeline import PassContext
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -31,7 +32,10 @@ pytest.importorskip("opendp")
 class TestDrawnOnce:
     @pytest.fixture
     def drawn(self, monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
-        """All that was drawn, partition by partition: row groups of 701 records and 299."""
+        """All that was drawn, partition by partition: row groups of 701 records and 299.
+
+        These are drawn one after the other, so that it is known which is which.
+        """
         found: list[np.ndarray] = []
 
         def noted(values: pa.Array, column: Any) -> pa.Array:
@@ -40,6 +44,7 @@ class TestDrawnOnce:
             return made
 
         monkeypatch.setattr(encode_task, "add_noise", noted)
+        monkeypatch.setattr(engine, "_count_processors", lambda: 1)
         return found
 
     @pytest.mark.parametrize("pass_name", ["microaggregate", "verify", "publish"])

@@ -1,8 +1,12 @@
 """Working tables on disk: class keys of both kinds, and distributions that are replaced."""
 
 import errno
+import gc
 import resource
+import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +51,34 @@ def test_pieces_of_an_array_are_read_as_one(pieces, is_narrow, tmp_path):
     joined = file.read()
     assert joined.dtype == (np.int64 if np.int64 in types else np.int32)
     assert joined.tolist() == [number for piece in pieces for number in piece]
+
+
+@pytest.fixture
+def threads_that_alternate() -> Iterator[None]:
+    """Memory is collected all the time, and another thread goes on whenever it is."""
+
+    def let_others_go_on(phase, info):
+        del phase, info
+        time.sleep(0)
+
+    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    gc.callbacks.append(let_others_go_on)
+    gc.set_threshold(10)
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(interval)
+    gc.set_threshold(*thresholds)
+    gc.callbacks.remove(let_others_go_on)
+
+
+@pytest.mark.usefixtures("threads_that_alternate")
+def test_threads_read_side_by_side(tmp_path):
+    """Python's syntax trees, by which numpy reads a header, must not be made in two at once."""
+    file = ArrayFile(tmp_path / "array")
+    file.write(np.arange(5))
+    with ThreadPoolExecutor(3) as threads:
+        sums = list(threads.map(lambda _: int(file.read().sum()), range(600)))
+    assert sums == [10] * 600
 
 
 @pytest.fixture

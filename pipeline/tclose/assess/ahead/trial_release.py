@@ -100,7 +100,8 @@ def make_trial(
     inner = policy_of_sample(policy, tuple(records.column_names), path, number)
     nowhere = inner.output.model_copy(update={"path": str(place / "releases")})
     inner = inner.model_copy(update={"output": nowhere})  # beside no other releases, to be told of
-    run = Run(inner, "plan", place / "work", InProcess())
+    one_by_one = InProcess(n_at_once=1)  # or each would count the processor's time of all
+    run = Run(inner, "plan", place / "work", one_by_one)
     runner, seconds = Runner(run, Progress("none", cautions=False)), dict[str, float]()
     run.workspace.create()
     for one in TRIAL.passes:

@@ -1,5 +1,7 @@
 """The inspect pass: digest and columns of every file of the input."""
 
+from contextlib import closing
+
 from tclose.data.files import input_files
 from tclose.data.files.input_settings import InputSettings
 from tclose.data.files.inspection import FileContent, check_same_schema, inspect_file
@@ -31,8 +33,9 @@ def inspect_input(context: PassContext) -> None:
     with (
         progress.tracing(engine, "inspect"),
         progress.following("inspect", len(paths), label="reading files") as step,
+        closing(engine.run(_inspect_item, items, name="inspect")) as found,
     ):
-        for position, content in engine.run(_inspect_item, items, name="inspect"):
+        for position, content in found:
             content_of[position] = content
             step()
     contents = [content_of[position] for position in range(len(items))]

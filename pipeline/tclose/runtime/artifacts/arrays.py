@@ -4,6 +4,7 @@ import contextlib
 import errno
 import mmap
 import os
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,10 @@ from numpy.typing import DTypeLike
 from tclose.data.places.process_limits import find_cause
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
+
+# Numpy reads a header through Python's syntax trees, which end by a SystemError where two threads
+# make some and memory is collected between (CPython before 3.11.8, its issue 106905).
+_ONE_HEADER = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,8 @@ class ArrayFile(WorkingFile):
 
     def read(self) -> np.ndarray:
         """Map the array, read-only."""
-        return np.asarray(np.load(self.path, mmap_mode="r"))
+        with _ONE_HEADER:
+            return np.asarray(np.load(self.path, mmap_mode="r"))
 
     def map_new(self, dtype: DTypeLike, shape: tuple[int, ...]) -> np.memmap:
         """Map a new array for writing.

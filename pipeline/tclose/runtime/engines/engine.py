@@ -3,7 +3,7 @@
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -25,6 +25,7 @@ from tclose.runtime.engines.local import (
 )
 from tclose.runtime.engines.scheduler import existing_address
 from tclose.runtime.engines.steady_clock import use_steady_clock
+from tclose.runtime.engines.thread_parts import run_side_by_side
 from tclose.runtime.engines.tracing import Trace, task_prefix, trace_here, trace_tasks
 from tclose.runtime.engines.user_client import find_client, user_client_address
 from tclose.runtime.engines.versions import check_versions, worker_left
@@ -44,7 +45,7 @@ class Engine(Protocol):
 
     def run(
         self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "task"
-    ) -> Iterator[tuple[int, Any]]:
+    ) -> Generator[tuple[int, Any], None, None]:
         """Results as they come, in any order; ``name`` is what the work is known by."""
         ...
 
@@ -71,15 +72,19 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class InProcess:
-    """One item after the other, in the calling process."""
+    """Items side by side in threads of the calling process.
+
+    ``n_at_once``: how many, 0 for as many as there are processors.
+    """
+
+    n_at_once: int = 0
 
     def run(
         self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "task"
-    ) -> Iterator[tuple[int, Any]]:
-        """Results in the order of the items."""
+    ) -> Generator[tuple[int, Any], None, None]:
+        """Results as they come."""
         del name
-        for position, item in enumerate(items):
-            yield position, function(item)
+        yield from run_side_by_side(function, items, self._count_at_once(len(items)))
 
     def tracing(self, name: str) -> AbstractContextManager[Trace]:
         """Trace the memory that this process held."""
@@ -98,9 +103,11 @@ class InProcess:
         return None
 
     def threads_per_task(self, n_tasks: int) -> int:
-        """All processors: one task follows the other."""
-        del n_tasks
-        return len(os.sched_getaffinity(0))
+        """A task's share of the processors."""
+        return max(1, _count_processors() // max(self._count_at_once(n_tasks), 1))
+
+    def _count_at_once(self, n_tasks: int) -> int:
+        return min(n_tasks, self.n_at_once or _count_processors())
 
 
 @dataclass(frozen=True)
@@ -111,7 +118,7 @@ class OnCluster:
 
     def run(
         self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "task"
-    ) -> Iterator[tuple[int, Any]]:
+    ) -> Generator[tuple[int, Any], None, None]:
         """Results as they come; raises a task's own error, or says that workers kept dying."""
         from distributed import KilledWorker, as_completed
 
@@ -166,6 +173,10 @@ class OnCluster:
         if "workers" not in info:  # what a client knows that has lost its scheduler
             raise _lost(getattr(self.client.scheduler, "address", "given"))
         return list(info["workers"].values())
+
+
+def _count_processors() -> int:
+    return len(os.sched_getaffinity(0))
 
 
 @contextlib.contextmanager

@@ -1,19 +1,60 @@
-"""Threads of a task, each of which takes part after part of its work until none is left.
+"""Threads of this process: whole tasks side by side, or a task's parts until none is left.
 
-Kernels run without the interpreter's lock. What is done with a part must not depend on the others,
-so that the results are the same for any number of threads.
+Kernels run without the interpreter's lock. What is done with one item must not depend on the
+others, so that the results are the same for any number of threads.
 """
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TypeVar
 
-from tclose.runtime.interrupts import deferred
+from tclose.runtime.interrupts import UnwantedError, deferred, stopping_threads
 
+Item = TypeVar("Item")
 T = TypeVar("T")
 
 # Of each thread: parts take more or less time, and who has done takes another.
 PARTS_PER_THREAD = 8
+
+
+def run_side_by_side(
+    function: Callable[[Item], T], items: Sequence[Item], n_threads: int
+) -> Generator[tuple[int, T], None, None]:
+    """Apply a function to items in threads, in the calling one where there is one item or thread.
+
+    Whoever stops asking for results, or is interrupted, waits for those that run: they stop where
+    they next look, see `tclose.runtime.interrupts.stop_if_unwanted`.
+
+    Yields
+    ------
+    the position of an item, and its result, as they come
+    """
+    n_threads = min(n_threads, len(items))
+    if n_threads < 2:
+        for position, item in enumerate(items):
+            yield position, function(item)
+        return
+    threads = ThreadPoolExecutor(n_threads)
+    try:
+        with stopping_threads() as stoppable:
+            with deferred():  # or some would be done that nobody waits for
+                begun = {
+                    threads.submit(stoppable(function), item): position
+                    for position, item in enumerate(items)
+                }
+            unwanted: UnwantedError | None = None
+            for future in as_completed(begun):
+                try:
+                    result = future.result()
+                except UnwantedError as error:  # why is known by another one, or by whoever waits
+                    unwanted = error
+                    continue
+                yield begun[future], result
+            if unwanted is not None:
+                raise unwanted
+    finally:
+        with deferred():  # another interrupt would leave threads behind that write
+            threads.shutdown(cancel_futures=True)
 
 
 def map_parts(function: Callable[[slice], T], n_items: int, n_threads: int) -> list[T]:
@@ -28,16 +69,9 @@ def map_parts(function: Callable[[slice], T], n_items: int, n_threads: int) -> l
     -------
     of each part, in the order of the items
     """
-    parts = list(_cut(n_items, n_threads))
-    if len(parts) < 2:
-        return [function(slice(0, n_items))]
-    threads = ThreadPoolExecutor(n_threads)
-    try:
-        with deferred():  # or some would be done that nobody waits for
-            begun = [threads.submit(function, part) for part in parts]
-        return [part.result() for part in begun]
-    finally:
-        threads.shutdown(cancel_futures=True)
+    parts = list(_cut(n_items, n_threads)) or [slice(0, n_items)]
+    results = dict(run_side_by_side(function, parts, n_threads))
+    return [results[position] for position in range(len(parts))]
 
 
 def _cut(n_items: int, n_threads: int) -> Iterator[slice]:

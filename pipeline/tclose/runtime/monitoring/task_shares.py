@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tclose.data.places.atomic_files import write_atomically
+from tclose.runtime.interrupts import stop_if_unwanted
 
 SUFFIX = "share"
 TELL_SECONDS = 0.5  # between two writes of a task
@@ -60,7 +61,14 @@ def _remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def part_of_task(begin: float, end: float) -> Iterator[None]:
-    """Let the block tell shares of its own, which is the task from one share to another."""
+    """Let the block tell shares of its own, which is the task from one share to another.
+
+    Raises
+    ------
+    UnwantedError
+        Nobody waits for the task any more.
+    """
+    stop_if_unwanted()
     teller = _TELLER.get()
     if teller is None:
         yield
@@ -75,7 +83,14 @@ def part_of_task(begin: float, end: float) -> Iterator[None]:
 
 
 def tell_share(share: float) -> None:
-    """Tell how much is done of the task, or of the part of it: 0 to 1."""
+    """Tell how much is done of the task, or of the part of it: 0 to 1.
+
+    Raises
+    ------
+    UnwantedError
+        Nobody waits for the task any more.
+    """
+    stop_if_unwanted()
     teller = _TELLER.get()
     if teller is not None:
         teller.tell(share)

@@ -53,16 +53,16 @@ class ClassWork:
 def expect_classes(plan: Plan, scope: RunScope, work: ClassWork) -> float:
     """Seconds of the pass."""
     n_regions = max(1, len(plan.regions()))
-    share = scope.longest_share(n_regions)
+    share = scope.longest_share(n_regions, scope.n_beside)
     n_threads = _threads(plan, scope, n_regions)
     search = work.search * share / (1 + (n_threads - 1) * (2 * OF_THREADS - 1))
-    beside = 1.0 if min(n_regions, scope.n_workers) == 1 else OF_WORKERS
+    beside = 1.0 if min(n_regions, scope.n_beside) == 1 else OF_WORKERS
     return LOADING + (work.clusters * share + search) / beside
 
 
 def _threads(plan: Plan, scope: RunScope, n_regions: int) -> int:
     """Threads that search a region; persons who are kept together are searched by two at most."""
-    n_threads = scope.n_processors if scope.alone else max(1, scope.n_workers // n_regions)
+    n_threads = max(1, scope.n_beside // n_regions)
     return min(n_threads, 2) if plan.keeps_persons else n_threads
 
 

@@ -8,6 +8,7 @@ from tclose.data.files.input_partitions import MIN_PARTITION_ROWS, PARTITION_ROW
 from tclose.passes.plan.notices.costs.run_scope import (
     RunScope,
     count_coded_columns,
+    count_pieces,
     passed_bytes,
     region_records,
 )
@@ -41,8 +42,11 @@ def expect_memory(plan: Plan, scope: RunScope) -> dict[str, float]:
     """Megabytes of a worker in each pass."""
     row = count_coded_columns(plan) * 8 + (0 if plan.referenced else plan.widths.per_record)
     n_partition = min(plan.n_records, PARTITION_ROWS, max(MIN_PARTITION_ROWS, plan.n_records // 8))
-    piece = COPIES_OF_PARTITION * n_partition * row
+    n_beside = scope.n_beside if scope.alone else 1  # in one process
+    n_pieces = min(n_beside, count_pieces(plan, n_partition))
+    piece = COPIES_OF_PARTITION * n_partition * row * n_pieces
     region = COPIES_OF_REGION * region_records(plan) * count_coded_columns(plan) * 8
+    region *= max(1, min(n_beside, len(plan.regions())))
     texts, wide = text_bytes(plan), wide_bytes(plan)
     passed = 0.0
     if not plan.referenced:

@@ -32,10 +32,18 @@ class RunScope:
         """Processors that this process may use."""
         return len(os.sched_getaffinity(0))
 
-    def longest_share(self, n_tasks: int) -> float:
-        """Share of the work of equal tasks that the worker with most of them has."""
+    @property
+    def n_beside(self) -> int:
+        """Kernels that run side by side: in threads of this process, or in workers."""
+        return self.n_processors if self.alone else self.n_workers
+
+    def longest_share(self, n_tasks: int, n_beside: int | None = None) -> float:
+        """Share of the work of equal tasks that the worker with most of them has.
+
+        ``n_beside``: of so many, where tasks are kernels.
+        """
         n_tasks = max(1, n_tasks)
-        return -(-n_tasks // self.n_workers) / n_tasks
+        return -(-n_tasks // (n_beside or self.n_workers)) / n_tasks
 
 
 def find_scope(
