@@ -1,15 +1,7 @@
-"""Whose loss it is in a held series, and what no series that is held the same way can lose less.
+"""Whose loss it is in a held series.
 
 The register of a release says whose its rows are. The parts of a month add up to its loss, in times
 an independent release's.
-
-The bound has three terms. Cells of the first month need as many persons as leave k' over the window
-(`choose_size`), so whoever was there then loses no less than in an independent release with classes
-of that size, which have become as small as they do. Newcomers of a month are together with k' - 1
-others of that month at least, so they lose no less than in any partition of them alone into classes
-of k' (`loss_bound`). Who has another sex, tariff or insurer than at first is released with that of
-the k' - 1 others of her cell, or these with hers. The second is proved. The first is what the
-search reaches; the third holds where the others have one value, and she had it too.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.loss.loss_bound import bound_by_pairs, measure_distances
 from tclose.passes.compare.keyed_hashes import derive_key
 from tclose.passes.compare.record_digests import hash_values
 from tclose.passes.persons.named_key import PERSON_PURPOSE
@@ -87,7 +78,7 @@ def read_rows(release: Path, table: pa.Table) -> Rows:
 
 @dataclass(frozen=True)
 class Shares:
-    """A month's parts, in times an independent release's loss, and the bound, by its three terms.
+    """A month's parts, in times an independent release's loss.
 
     ``persons``: shares of the persons of each part; ``back``: records left out of persons who had
     been away.
@@ -95,7 +86,6 @@ class Shares:
 
     persons: tuple[float, ...]
     parts: tuple[float, ...]
-    bound: tuple[float, ...]
     back: int
 
 
@@ -107,13 +97,12 @@ class Followed:
     cells: dict[str, tuple[int, ...]] = field(default_factory=dict)
     there: list[set[str]] = field(default_factory=list)
 
-    def follow(self, month: int, rows: Rows, table: pa.Table) -> tuple[np.ndarray, np.ndarray, int]:
+    def follow(self, month: int, rows: Rows, table: pa.Table) -> tuple[np.ndarray, int]:
         """Sort the rows of a month into parts.
 
         Returns
         -------
-        part of each row int8 (n,), whether its names are others bool (n,), records left out of
-        persons who had been away
+        part of each row int8 (n,), records left out of persons who had been away
         """
         names = list(zip(*(rows.originals[name].to_pylist() for name in NAMES), strict=True))
         zips = rows.originals["zip"].to_pylist()
@@ -122,11 +111,9 @@ class Followed:
         for person, of in zip(rows.persons, rows.classes.tolist(), strict=True):
             units.setdefault(of, set()).add(self.cells.get(person, ()))
         part = np.zeros(len(names), dtype=np.int8)
-        is_other = np.zeros(len(names), dtype=bool)
         for i, person in enumerate(rows.persons):
             since, before = self.first.setdefault(person, (month, (*names[i], zips[i])))
-            is_other[i] = before[:-1] != names[i]
-            if is_other[i] or before[-1] != zips[i]:
+            if before != (*names[i], zips[i]):
                 part[i] = 1
             elif since:
                 part[i] = 2
@@ -139,7 +126,7 @@ class Followed:
             self.cells.setdefault(person, (-1,) * month)
         now = dict(zip(rows.persons, rows.classes.tolist(), strict=True))
         self.cells = {person: (*of, now.get(person, -1)) for person, of in self.cells.items()}
-        return part, is_other, back
+        return part, back
 
     def _was_away(self, person: str) -> bool:
         """Return whether a person was released, and was missing in some month since."""
@@ -148,29 +135,12 @@ class Followed:
         return any(person not in read for read in self.there[self.first[person][0] :])
 
 
-def bound_newcomers(originals: pa.Table, is_new: np.ndarray, k: int) -> float:
-    """A bound on the mean loss of the newcomers of a month, in classes of k of them or more.
-
-    A class loses no fewer records off the mode than half of the records' mean distance to one
-    another, so each value of a column of names is a coordinate, by the root of a half.
-    """
-    values = []
-    for name in NUMBERS:
-        numbers = originals[name].to_numpy().astype(np.float64)
-        values.append(numbers[is_new] / (numbers.max() - numbers.min()))
-    for name in NAMES:
-        texts = np.array(originals[name].to_pylist())[is_new]
-        values += [(texts == text) * np.sqrt(0.5) for text in np.unique(texts)]
-    distances = measure_distances(np.array(values))
-    return bound_by_pairs(distances, k) / int(is_new.sum()) / N_QUASI
-
-
 def share_parts(
-    rows: Rows, followed: tuple[np.ndarray, np.ndarray, int], independent: float
+    rows: Rows, part: np.ndarray, independent: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Shares of the persons and of the loss of each part."""
     total = len(rows.persons)
-    of_parts = [followed[0] == p for p in range(len(PARTS))]
+    of_parts = [part == p for p in range(len(PARTS))]
     return (
         tuple(float(is_of.sum()) / total for is_of in of_parts),
         tuple(float(rows.losses[is_of].sum()) / total / independent for is_of in of_parts),
@@ -178,22 +148,13 @@ def share_parts(
 
 
 def render_parts(months: list[Shares]) -> str:
-    """The parts and the bound by month, as a table."""
+    """The parts by month, as a table."""
     head = " | ".join(f"{name}: persons | their loss" for name in PARTS)
     rows = [
         f"| {number} | "
         + " | ".join(f"{n:.1%} | {loss:.2f}" for n, loss in zip(m.persons, m.parts, strict=True))
-        + f" | {sum(m.parts):.2f} | {m.bound[0]:.2f} + {m.bound[1]:.2f} + {m.bound[2]:.2f} = "
-        f"{sum(m.bound):.2f} | {m.back:,} |"
+        + f" | {sum(m.parts):.2f} | {m.back:,} |"
         for number, m in enumerate(months, 1)
     ]
-    mean = sum(sum(m.bound) for m in months) / len(months)
-    return "\n".join(
-        [
-            f"| month | {head} | sum | bound: sizes + newcomers + other names | had been away |",
-            "|---|" + "---:|" * (len(PARTS) * 2 + 3),
-            *rows,
-            "",
-            f"Mean of the bound: {mean:.2f} times an independent release's loss.",
-        ]
-    )
+    head = f"| month | {head} | sum | had been away |"
+    return "\n".join([head, "|---|" + "---:|" * (len(PARTS) * 2 + 2), *rows])

@@ -1,41 +1,36 @@
 """What it costs to hold the releases of a series together: loss, records left out, by month.
 
 ``python -m benchmarks.series.held_series [--persons N] [--months N] [--k N] [--t T] [--churn C]
-[--departures HOW] [--no-bound] [--out RESULTS.md]``
+[--departures HOW] [--out RESULTS.md]``
 
 A generated panel (2 % leave and 2 % join a month) with one confidential value that lasts, the
 income. Each month is released twice: held together with the months before, and by itself. The
 releases are held to k 5 and t 0.1; cells to ``--k`` and ``--t``. A second table says whose the loss
-is, and what it cannot be less than (`benchmarks.series.held_parts`).
+is (`benchmarks.series.held_parts`).
 """
 
 import argparse
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.results import describe_command, update_page
 from benchmarks.series.held_parts import (
-    N_QUASI,
     PERSON,
     Followed,
-    Rows,
     Shares,
     add_earlier,
-    bound_newcomers,
     read_rows,
     render_parts,
     share_parts,
 )
 from tclose.data.synthetic.panel_files import write_panel
 from tclose.passes.release import run_release
-from tclose.passes.series.headroom import choose_size
 from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import read_internal
 from tclose.runtime.monitoring.progress import Progress
@@ -146,39 +141,6 @@ def measure_alone(file: Path, output: Path, k: int, t: float) -> float:
     return inside.information_loss.total
 
 
-@dataclass
-class Bound:
-    """What a held series cannot lose less than, month by month."""
-
-    folder: Path
-    k: int
-    t: float
-    churn: float
-    n_months: int
-    newcomers: list[float] = field(default_factory=list)  # loss of each month's
-
-    def measure(
-        self, file: Path, rows: Rows, first: dict[str, Any], is_other: np.ndarray
-    ) -> tuple[float, float, float]:
-        """The sums over the records of a month, by their terms."""
-        month = len(self.newcomers)
-        since = np.array([first[person][0] for person in rows.persons])
-        if month == 0:
-            size = max(5, choose_size(self.k, self.churn, self.n_months - 1))
-            self.newcomers.append(measure_alone(file, self.folder, size, min(self.t, 0.1)))
-        else:
-            self.newcomers.append(bound_newcomers(rows.originals, since == month, self.k))
-        size = max(5, choose_size(self.k, self.churn, self.n_months - 1))
-        left = size * (1 - self.churn) ** month
-        shrunk = (1 - 1 / left) / (1 - 1 / size)
-        of_month = np.bincount(since, minlength=month + 1)
-        return (
-            float(of_month[0] * self.newcomers[0] * shrunk),
-            float(of_month[1:] @ np.array(self.newcomers[1:])),
-            float(is_other.sum()) / N_QUASI,
-        )
-
-
 def render_months(months: list[HeldMonth]) -> str:
     """The months as a table, and their means."""
     rows = [
@@ -206,22 +168,16 @@ def measure_series(arguments: argparse.Namespace, folder: Path) -> str:
     files = write_panel(
         folder / "panel", arguments.persons, 1, range(arguments.months), churn=arguments.churn
     )
-    bound = Bound(folder, arguments.k, arguments.t, arguments.churn, arguments.months)
     followed, measured, shares, known = Followed(), [], [], None
     for month, file in enumerate(files):
         table = pq.read_table(file)
         known = add_earlier(table, known)
         measured.append(measure_month(file, folder, over_time))
         rows = read_rows(measured[-1].release, known)
-        parts = followed.follow(month, rows, table)
-        terms = (0.0, 0.0, 0.0)
-        if arguments.bound:
-            terms = bound.measure(file, rows, followed.first, parts[1])
-        alone = measured[-1].independent
-        scaled = tuple(term / len(rows.persons) / alone for term in terms)
-        shares.append(Shares(*share_parts(rows, parts, alone), scaled, parts[2]))
+        part, back = followed.follow(month, rows, table)
+        shares.append(Shares(*share_parts(rows, part, measured[-1].independent), back))
         print(render_months(measured).splitlines()[-3], flush=True)
-        print(render_parts(shares).splitlines()[-3], flush=True)
+        print(render_parts(shares).splitlines()[-1], flush=True)
     return f"{render_months(measured)}\n\n{render_parts(shares)}"
 
 
@@ -235,7 +191,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--churn", type=float, default=0.02)
     parser.add_argument("--departures", default="report")
-    parser.add_argument("--no-bound", dest="bound", action="store_false")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         tables = measure_series(arguments, Path(folder))

@@ -48,7 +48,7 @@ def follow_series(files: list[Path], folder: Path, within: float, alone: list[fl
         assert inside is not None
         assert inside.over_time is not None
         rows = read_rows(Path(str(outcome.release)), known)
-        back.append(followed.follow(month, rows, table)[2])
+        back.append(followed.follow(month, rows, table)[1])
         ratios.append(inside.information_loss.total / alone[month])
         left_out.append(inside.over_time.left_out)
         n_records += inside.records + left_out[-1]

@@ -1,0 +1,190 @@
+"""What no series of releases that are held together can lose less than, over all its months.
+
+``python -m benchmarks.series.series_bound [--persons N] [--months N] [--cells K ...] [--seed N]
+[--out RESULTS.md]``
+
+Persons of one cell were there in the same months and were in one class in each. So the cells of the
+last month's persons, at least k' each, are parts of a class in every month that they were there,
+and the classes lose no less than these parts do, over all months together. For one cell of s
+persons that is the sum over its pairs of their squared distance over the months, divided by s
+(`benchmarks.loss.loss_bound`), of which each person has half of the k' - 1 nearest over k' at
+least. A class loses no fewer records off the mode than half of the records' mean distance to one
+another, and no less by another value than the mean: so that holds for names, too.
+
+The bound knows nothing of t, and holds for whoever knew a year ahead who will leave and who moves.
+Some records may be left out. Whoever is left out of a month has no part in the bound, and may be in
+a cell with others whose k' - 1 nearest then are farther: with all of them together these share a
+weight of k' - 1. So of n records left out the n persons who have most and n (k' - 1) of the largest
+distances are taken away.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from benchmarks.performance.run import say
+from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from benchmarks.series.held_parts import N_QUASI, NAMES, NUMBERS, PERSON
+from benchmarks.series.held_series import measure_alone
+from tclose.data.synthetic.panel_files import write_panel
+
+K, T = 5, 0.1
+CHUNK = 1_000
+COLUMNS = (
+    *("k'", "as they were: persons", "at least", "moved or changed: persons", "at least"),
+    *("newcomers: persons", "at least", "in cells below k'", "bound", "with 0.1 % left out"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """All persons of a series.
+
+    ``values``: float64 (persons, columns), of all months side by side, such that squared distances
+    add up to shares of the mean loss in times independent releases'; 0 where a person is not there;
+    ``there``: bool (persons, months); ``moved``: bool (persons,), by zip or by a name
+    """
+
+    values: NDArray[np.float64]
+    there: NDArray[np.bool_]
+    moved: NDArray[np.bool_]
+
+
+def follow_persons(tables: Sequence[pa.Table], alone: Sequence[float]) -> Trajectories:
+    """Put months side by side, each weighed by the loss of an independent release of it."""
+    number = {
+        person: i
+        for i, person in enumerate(
+            sorted({p for table in tables for p in table[PERSON].to_pylist()})
+        )
+    }
+    there = np.zeros((len(number), len(tables)), dtype=bool)
+    moved = np.zeros(len(number), dtype=bool)
+    first = np.zeros((len(number), 1 + len(NAMES)), dtype=object)
+    columns = []
+    for month, (table, loss) in enumerate(zip(tables, alone, strict=True)):
+        rows = np.array([number[person] for person in table[PERSON].to_pylist()])
+        known = np.stack([np.array(table[n].to_pylist(), object) for n in ("zip", *NAMES)], axis=1)
+        is_new = ~there[rows].any(axis=1)
+        first[rows[is_new]] = known[is_new]
+        moved[rows] |= (first[rows] != known).any(axis=1)
+        there[rows, month] = True
+        weight = np.sqrt(1 / (table.num_rows * N_QUASI * loss * len(tables)))
+        for values in list_coordinates(table):
+            column = np.zeros(len(number))
+            column[rows] = values * weight
+            columns.append(column)
+    return Trajectories(np.stack(columns, axis=1), there, moved)
+
+
+def list_coordinates(table: pa.Table) -> list[NDArray[np.float64]]:
+    """Numbers by their range, and names by the root of a half for each value."""
+    found = []
+    for name in NUMBERS:
+        numbers = table[name].to_numpy().astype(np.float64)
+        found.append((numbers - numbers.mean()) / (numbers.max() - numbers.min()))
+    for name in NAMES:
+        texts = np.array(table[name].to_pylist())
+        found += [(texts == text) * np.sqrt(0.5) for text in np.unique(texts)]
+    return found
+
+
+def find_nearest(values: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """The k - 1 nearest squared distances to others of each row, float64 (n, k - 1)."""
+    values = values - values.mean(axis=0)
+    values = values[:, values.any(axis=0)]
+    squares = np.einsum("ij,ij->i", values, values)
+    found = np.empty((len(values), k - 1))
+    for start in range(0, len(values), CHUNK):
+        part = slice(start, start + CHUNK)
+        distances = squares[part, None] + squares[None, :] - 2 * (values[part] @ values.T)
+        own = np.arange(len(distances))
+        distances[own, own + start] = np.inf
+        found[part] = np.partition(distances, k - 2, axis=1)[:, : k - 1]
+    return np.maximum(found, 0)
+
+
+def bound_terms(persons: Trajectories, k: int) -> NDArray[np.float64]:
+    """What each person of the last month adds to the bound, by her k - 1 nearest: (n, k - 1).
+
+    Persons who were there in the same months as fewer than k - 1 others cannot be in a cell of k;
+    their terms are not a number.
+    """
+    last = np.flatnonzero(persons.there[:, -1])
+    patterns = persons.there[last] @ (1 << np.arange(persons.there.shape[1]))
+    terms = np.full((len(last), k - 1), np.nan)
+    for pattern in np.unique(patterns):
+        same = np.flatnonzero(patterns == pattern)
+        if len(same) >= k:
+            terms[same] = find_nearest(persons.values[last[same]], k) / (2 * k)
+    return terms
+
+
+def leave_out(terms: NDArray[np.float64], n_left_out: int) -> float:
+    """What remains of the terms (n, k - 1) whichever records are left out."""
+    known = terms[~np.isnan(terms[:, 0])]
+    ordered = np.sort(known.ravel())[::-1]
+    of_persons = np.sort(known.sum(axis=1))[::-1]
+    taken = ordered[: n_left_out * known.shape[1]].sum() + of_persons[:n_left_out].sum()
+    return max(0.0, float(known.sum() - taken))
+
+
+def describe_bound(persons: Trajectories, n_records: int, k: int) -> list[str]:
+    """The row of the table for cells of k persons."""
+    terms = bound_terms(persons, k)
+    last = persons.there[:, -1]
+    moved = persons.moved[last]
+    is_new = ~persons.there[last, 0] & ~moved
+    sums = np.nan_to_num(terms).sum(axis=1)
+    cells = [str(k)]
+    for part in (~moved & ~is_new, moved, is_new):
+        cells += [f"{part.mean():.1%}", f"{sums[part].sum():.2f}"]
+    return [
+        *(*cells, f"{int(np.isnan(terms[:, 0]).sum()):,}", f"{sums.sum():.2f}"),
+        f"{leave_out(terms, n_records // 1_000):.2f}",
+    ]
+
+
+def main() -> None:
+    """Measure, and print the table or write it to a page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--persons", type=int, default=50_000)
+    parser.add_argument("--months", type=int, default=12)
+    parser.add_argument("--cells", type=int, nargs="+", default=[3, 5])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="write the table into this page, too")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        files = write_panel(folder / "panel", given.persons, given.seed, range(given.months))
+        alone = []
+        for file in files:
+            say(f"measuring: {file.stem} by itself")
+            alone.append(measure_alone(file, folder, K, T))
+        tables = [pq.read_table(file) for file in files]
+    persons = follow_persons(tables, alone)
+    n_records = sum(table.num_rows for table in tables)
+    rows = [describe_bound(persons, n_records, k) for k in given.cells]
+    title = f"Series: what none can lose less than, {given.persons:,} persons, seed {given.seed}"
+    command = describe_command("benchmarks.series.series_bound", sys.argv[1:])
+    how = (
+        f"`{command}` on {describe_machine()}. Mean loss over {given.months} months in times that "
+        f"of releases of the same months by themselves (k {K}, t {T:g}, which lose "
+        f"{min(alone):.5f} to {max(alone):.5f}): at least."
+    )
+    body = f"{how}\n\n{render_table(COLUMNS, rows)}"
+    print(f"## {title}\n\n{body}\n")
+    if given.out is not None:
+        update_page(given.out, {title: body})
+
+
+if __name__ == "__main__":
+    main()

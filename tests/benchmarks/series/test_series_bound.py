@@ -1,0 +1,87 @@
+"""The bound of a series is below each series that is held, of all that there are."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from benchmarks.series.held_parts import N_QUASI, NAMES, NUMBERS, PERSON
+from benchmarks.series.series_bound import bound_terms, follow_persons, leave_out
+
+K = 2
+MONTHS = (("a", "b", "c", "d", "e"), ("b", "c", "d", "e", "f", "g"))  # a leaves, two join
+ALONE = (0.25, 0.5)
+
+
+def split_all(persons: list[str]) -> Iterator[list[list[str]]]:
+    """All partitions of some persons."""
+    if not persons:
+        yield []
+        return
+    for rest in split_all(persons[1:]):
+        yield [[persons[0]], *rest]
+        for i, part in enumerate(rest):
+            yield [*rest[:i], [persons[0], *part], *rest[i + 1 :]]
+
+
+def lose(table: pa.Table, classes: list[list[str]], loss: float) -> float:
+    """The mean loss of a month, in times an independent release's."""
+    row = {person: i for i, person in enumerate(table[PERSON].to_pylist())}
+    total = 0.0
+    for members in classes:
+        rows = [row[person] for person in members]
+        for name in NUMBERS:
+            values = table[name].to_numpy() / np.ptp(table[name].to_numpy())
+            total += float(((values[rows] - values[rows].mean()) ** 2).sum())
+        for name in NAMES:
+            texts = np.array(table[name].to_pylist())[rows]
+            total += len(rows) - np.unique(texts, return_counts=True)[1].max()
+    return total / N_QUASI / sum(map(len, classes)) / loss
+
+
+def is_held(first: list[list[str]], second: list[list[str]]) -> bool:
+    """Classes of the first month, and cells of all persons of the second, have K or more."""
+    before = {person: i for i, members in enumerate(first) for person in members}
+    cells = [(before.get(p), i) for i, members in enumerate(second) for p in members]
+    return min(map(len, first)) >= K and min(map(cells.count, cells)) >= K
+
+
+def least_loss(tables: list[pa.Table], left_out: tuple[int, str] | None) -> float:
+    """The least mean loss of all series that are held."""
+    months = [
+        [p for p in persons if (month, p) != left_out] for month, persons in enumerate(MONTHS)
+    ]
+    priced = [
+        [(classes, lose(table, classes, loss)) for classes in split_all(persons)]
+        for table, persons, loss in zip(tables, months, ALONE, strict=True)
+    ]
+    held = (sum(a[1] for a in pair) for pair in product(*priced) if is_held(pair[0][0], pair[1][0]))
+    return min(held, default=np.inf) / len(tables)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bound_is_below_every_series(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tables = [
+        pa.table(
+            {PERSON: list(persons)}
+            | {name: rng.permutation(len(persons)) ** 2 for name in NUMBERS}
+            | {name: rng.choice(["a", "b"], len(persons)) for name in NAMES}
+        )
+        for persons in MONTHS
+    ]
+    terms = bound_terms(follow_persons(tables, ALONE), K)
+    least = least_loss(tables, None)
+    assert 0.3 * least < leave_out(terms, 0) <= least
+    records = [(month, person) for month, persons in enumerate(MONTHS) for person in persons]
+    assert leave_out(terms, 1) <= min(least_loss(tables, record) for record in records)
+
+
+def test_left_out_records_take_the_largest_terms() -> None:
+    terms = np.array([[1.0, 2.0], [8.0, 4.0], [np.nan, np.nan], [16.0, 32.0]])
+    assert leave_out(terms, 0) == 63
+    assert leave_out(terms, 1) == 0  # 48 of one person, and 32 and 16 of her terms
+    many = np.ones((10, 2))
+    assert leave_out(many, 1) == 20 - 2 - 2
