@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.series.held_parts import N_QUASI, NAMES, NUMBERS, PERSON
-from benchmarks.series.series_bound import bound_terms, follow_persons, leave_out
+from benchmarks.series.series_bound import Terms, bound_terms, follow_persons
 
 K = 2
 MONTHS = (("a", "b", "c", "d", "e"), ("b", "c", "d", "e", "f", "g"))  # a leaves, two join
@@ -74,14 +74,18 @@ def test_bound_is_below_every_series(seed: int) -> None:
     ]
     terms = bound_terms(follow_persons(tables, ALONE), K)
     least = least_loss(tables, None)
-    assert 0.3 * least < leave_out(terms, 0) <= least
-    records = [(month, person) for month, persons in enumerate(MONTHS) for person in persons]
-    assert leave_out(terms, 1) <= min(least_loss(tables, record) for record in records)
+    assert 0.3 * least < terms.leave_out(0, 0) <= least
+    for month, persons in enumerate(MONTHS):
+        of_month = min(least_loss(tables, (month, person)) for person in persons)
+        assert terms.leave_out(1, month) <= of_month
 
 
-def test_left_out_records_take_the_largest_terms() -> None:
-    terms = np.array([[1.0, 2.0], [8.0, 4.0], [np.nan, np.nan], [16.0, 32.0]])
-    assert leave_out(terms, 0) == 63
-    assert leave_out(terms, 1) == 0  # 48 of one person, and 32 and 16 of her terms
-    many = np.ones((10, 2))
-    assert leave_out(many, 1) == 20 - 2 - 2
+def test_left_out_records_take_the_largest() -> None:
+    terms = np.array([[1.0, 2.0], [8.0, 4.0], [0.0, 0.0], [16.0, 32.0]])
+    savings = np.array([[0.5, 1.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    rates = np.array([1.0, 3.0, 2.0])
+    found = Terms(terms, savings, rates, np.array([True, True, False, True]))
+    assert found.leave_out(0, 0) == 63
+    assert found.leave_out(1, 0) == 63 - 1.5 - 3
+    assert found.leave_out(2, 1) == 63 - 1.5 - 5 - 48
+    assert found.leave_out(2, 3) == 0
