@@ -12,11 +12,8 @@ least. A class loses no fewer records off the mode than half of the records' mea
 another, and no less by another value than the mean: so that holds for names, too.
 
 The bound knows nothing of t, and holds for whoever knew a year ahead who will leave and who moves.
-Some records may be left out; what that may save is taken away, at those who have most to save. Of
-persons who are left out of the last month it is all that they add. Of others who are left out of
-some months, what they add beyond half of the k' - 1 nearest over k' among all persons, over as many
-months as are left, the nearest of each. And they may be in cells with persons who were not there in
-the months that they are left out of; all of these share a weight of k' - 1 for each of them.
+Nobody is left out but those who were there in the same months as fewer than k' - 1 others: for
+them nothing is counted. To leave out others of one's choice lowers the loss of any release.
 """
 
 import argparse
@@ -39,8 +36,6 @@ from tclose.data.synthetic.panel_files import write_panel
 
 K, T = 5, 0.1
 CHUNK = 1_000
-FEW = 20
-LOOKED_AT = 3_000
 COLUMNS = (
     *("k'", "as they were: persons", "at least", "moved or changed: persons", "at least"),
     *(
@@ -58,12 +53,11 @@ class Trajectories:
     """All persons of a series.
 
     ``values``: float64 (persons, columns), of all months side by side, such that squared distances
-    add up to shares of the mean loss in times independent releases'; ``months``: of each column;
+    add up to shares of the mean loss in times independent releases'; 0 where a person is not there;
     ``there``: bool (persons, months); ``moved``: bool (persons,), by zip or by a name
     """
 
     values: NDArray[np.float64]
-    months: NDArray[np.int64]
     there: NDArray[np.bool_]
     moved: NDArray[np.bool_]
 
@@ -79,7 +73,7 @@ def follow_persons(tables: Sequence[pa.Table], alone: Sequence[float]) -> Trajec
     there = np.zeros((len(number), len(tables)), dtype=bool)
     moved = np.zeros(len(number), dtype=bool)
     first = np.zeros((len(number), 1 + len(NAMES)), dtype=object)
-    columns, months = [], []
+    columns = []
     for month, (table, loss) in enumerate(zip(tables, alone, strict=True)):
         rows = np.array([number[person] for person in table[PERSON].to_pylist()])
         known = np.stack([np.array(table[n].to_pylist(), object) for n in ("zip", *NAMES)], axis=1)
@@ -92,8 +86,7 @@ def follow_persons(tables: Sequence[pa.Table], alone: Sequence[float]) -> Trajec
             column = np.zeros(len(number))
             column[rows] = values * weight
             columns.append(column)
-            months.append(month)
-    return Trajectories(np.stack(columns, axis=1), np.array(months), there, moved)
+    return Trajectories(np.stack(columns, axis=1), there, moved)
 
 
 def list_coordinates(table: pa.Table) -> list[NDArray[np.float64]]:
@@ -108,127 +101,46 @@ def list_coordinates(table: pa.Table) -> list[NDArray[np.float64]]:
     return found
 
 
-def find_nearest(
-    values: NDArray[np.float64], others: NDArray[np.float64], n: int
-) -> NDArray[np.float64]:
-    """The n least squared distances of each row (r, d) to others (o, d), float64 (r, n)."""
-    found = np.empty((len(values), n))
+def find_nearest(values: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """The k - 1 nearest squared distances to others of each row, float64 (n, k - 1)."""
+    values = values - values.mean(axis=0)
+    squares = np.einsum("ij,ij->i", values, values)
+    found = np.empty((len(values), k - 1))
     for start in range(0, len(values), CHUNK):
-        distances = measure_apart(values[start : start + CHUNK], others)
-        found[start : start + CHUNK] = np.partition(distances, n - 1, axis=1)[:, :n]
-    return found
+        part = slice(start, start + CHUNK)
+        distances = squares[part, None] + squares[None, :] - 2 * (values[part] @ values.T)
+        own = np.arange(len(distances))
+        distances[own, own + start] = np.inf
+        found[part] = np.partition(distances, k - 2, axis=1)[:, : k - 1]
+    return np.maximum(found, 0)
 
 
-def measure_apart(values: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Squared distances of each row (r, d) to others (o, d), float64 (r, o)."""
-    centre = others.mean(axis=0)
-    values, others = values - centre, others - centre
-    distances = -2 * (values @ others.T)
-    distances += np.einsum("ij,ij->i", values, values)[:, None]
-    distances += np.einsum("ij,ij->i", others, others)[None, :]
-    return np.maximum(distances, 0, out=distances)
+def bound_terms(persons: Trajectories, k: int) -> NDArray[np.float64]:
+    """What each person of the last month adds to the bound, float64 (n,).
 
-
-@dataclass(frozen=True, eq=False)
-class Terms:
-    """What each person of the last month adds to the bound, by her k - 1 nearest: (n, k - 1).
-
-    ``savings``: the most of each term that a person may save who is left out of some month, in her
-    cell; ``rates``: the most that a record may save of persons who are left out themselves, one for
-    each record. Persons who were there in the same months as fewer than k - 1 others cannot be in a
-    cell of k; their terms are 0, and ``in_cells`` bool (n,) says so.
+    Who was there in the same months as fewer than k - 1 others cannot be in a cell of k; that is
+    not a number.
     """
-
-    terms: NDArray[np.float64]
-    savings: NDArray[np.float64]
-    rates: NDArray[np.float64]
-    in_cells: NDArray[np.bool_]
-
-    def leave_out(self, n_left_out: int, n_of_last: int) -> float:
-        """What remains of the bound whichever records are left out, so many of the last month."""
-        taken = (
-            add_largest(self.savings, n_left_out * self.terms.shape[1])
-            + add_largest(self.rates, n_left_out)
-            + add_largest(self.terms.sum(axis=1), n_of_last)
-        )
-        return max(0.0, float(self.terms.sum() - taken))
-
-
-def add_largest(values: NDArray[np.float64], n: int) -> float:
-    """The sum of the n largest."""
-    return float(np.sort(values, axis=None)[::-1][:n].sum())
-
-
-def bound_terms(persons: Trajectories, k: int) -> Terms:
-    """The terms of persons who are together in cells of k."""
     last = np.flatnonzero(persons.there[:, -1])
-    values, there = persons.values[last], persons.there[last]
-    patterns = there @ (1 << np.arange(there.shape[1]))
-    terms, savings = np.zeros((2, len(last), k - 1))
-    in_cells = np.zeros(len(last), dtype=bool)
+    patterns = persons.there[last] @ (1 << np.arange(persons.there.shape[1]))
+    terms = np.full(len(last), np.nan)
     for pattern in np.unique(patterns):
-        same = patterns == pattern
-        if same.sum() < k:
-            continue
-        in_cells |= same
-        columns = there[same][0][persons.months]
-        of_months = values[:, columns]
-        # The nearest one is the person herself.
-        terms[same] = np.sort(find_nearest(of_months[same], of_months[same], k))[:, 1:] / (2 * k)
-        longer = (patterns & pattern == pattern) & ~same
-        if longer.any():
-            nearest = find_nearest(of_months[same], of_months[longer], 1) / (2 * k)
-            savings[same] = np.maximum(terms[same] - nearest, 0)
-    rates = rate_records(values, there, persons.months, terms.sum(axis=1), k)
-    return Terms(terms, savings, rates, in_cells)
+        same = np.flatnonzero(patterns == pattern)
+        if len(same) >= k:
+            terms[same] = find_nearest(persons.values[last[same]], k).sum(axis=1) / (2 * k)
+    return terms
 
 
-def rate_records(
-    values: NDArray[np.float64],
-    there: NDArray[np.bool_],
-    months: NDArray[np.int64],
-    sums: NDArray[np.float64],
-    k: int,
-) -> NDArray[np.float64]:
-    """The most that leaving out a record of a person may save of what she adds, for each record.
-
-    ``sums`` (n,): what each adds. It is looked at closely for the `LOOKED_AT` who add most; a
-    record of others saves no more than all of it.
-    """
-    order = np.argsort(-sums, kind="stable")
-    rates = [sums[order[LOOKED_AT:]].repeat(there.shape[1])]
-    for start in range(0, min(LOOKED_AT, len(order)), FEW):
-        some = order[start : start + FEW]
-        apart = np.full((there.shape[1], len(some), len(values)), np.inf)
-        for month in range(there.shape[1]):
-            own, others = there[some, month], there[:, month]
-            of_month = values[:, months == month]
-            apart[month][np.ix_(own, others)] = measure_apart(of_month[some][own], of_month[others])
-        apart[:, np.arange(len(some)), some] = np.inf
-        apart.sort(axis=0)
-        least = np.partition(np.cumsum(apart, axis=0), k - 2, axis=2)[:, :, : k - 1].sum(axis=2)
-        for i, of_person in zip(some, least.T, strict=True):
-            n_months = int(there[i].sum())
-            kept = np.append(0.0, of_person[: n_months - 1])[::-1] / (2 * k)  # 1, 2, ... left out
-            saved = np.maximum(sums[i] - kept, 0) / np.arange(1, n_months + 1)
-            rates.append(np.full(n_months, saved.max()))
-    return np.concatenate(rates)
-
-
-def describe_bound(persons: Trajectories, n_records: int, k: int) -> list[str]:
+def describe_bound(persons: Trajectories, k: int) -> list[str]:
     """The row of the table for cells of k persons."""
     terms = bound_terms(persons, k)
     last = persons.there[:, -1]
     moved = persons.moved[last]
     is_new = ~persons.there[last, 0] & ~moved
-    sums = terms.terms.sum(axis=1)
     cells = [str(k)]
     for part in (~moved & ~is_new, moved, is_new):
-        cells += [f"{part.mean():.1%}", f"{sums[part].sum():.2f}"]
-    return [
-        *(*cells, f"{int((~terms.in_cells).sum()):,}", f"{sums.sum():.2f}"),
-        f"{terms.leave_out(n_records // 1_000, int(last.sum()) // 1_000):.2f}",
-    ]
+        cells += [f"{part.mean():.1%}", f"{np.nansum(terms[part]):.2f}"]
+    return [*cells, f"{int(np.isnan(terms).sum()):,}", f"{np.nansum(terms):.2f}"]
 
 
 def main() -> None:
@@ -249,8 +161,7 @@ def main() -> None:
             alone.append(measure_alone(file, folder, K, T))
         tables = [pq.read_table(file) for file in files]
     persons = follow_persons(tables, alone)
-    n_records = sum(table.num_rows for table in tables)
-    rows = [describe_bound(persons, n_records, k) for k in given.cells]
+    rows = [describe_bound(persons, k) for k in given.cells]
     title = f"Series: what none can lose less than, {given.persons:,} persons, seed {given.seed}"
     command = describe_command("benchmarks.series.series_bound", sys.argv[1:])
     how = (

@@ -46,7 +46,8 @@ def table() -> pa.Table:
 
 
 def make_document(path: Path, **changes: Any) -> dict[str, Any]:
-    return policy_for(path, **({"attributes": ATTRIBUTES, "privacy": {"k": 4, "t": 0.4}} | changes))
+    as_asked = {"attributes": ATTRIBUTES, "privacy": {"k": 4, "t": 0.4}, "method": {}}
+    return policy_for(path, **(as_asked | changes))
 
 
 @pytest.fixture(scope="module", params=["parquet", "csv"])

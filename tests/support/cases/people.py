@@ -34,13 +34,17 @@ def people(n_records: int = N_PEOPLE, /, **columns: Any) -> pa.Table:
 
 
 def policy_for(source: Path | str, **changes: Any) -> dict[str, Any]:
-    """A policy for `people`, with releases beside ``source``; ``changes`` replace its keys."""
+    """A policy for `people`, with releases beside ``source``; ``changes`` replace its keys.
+
+    The search is short: most tests wait for it, and are not about it.
+    """
     place = Path(source).parent if "://" not in str(source) else Path()
     return {
         "name": "people",
         "input": {"path": str(source)},
         "attributes": {"age": QUASI, "sex": QUASI, "pay": CONFIDENTIAL},
         "privacy": {"k": 3, "t": 0.3},
+        "method": {"refine": "lean"},
         "output": {"path": str(place / "releases")},
     } | changes
 
