@@ -36,7 +36,8 @@ class Runs:
         self.policy = source.parent / "policy.yaml"
 
     def run(self, *sets: str, command: str = "run", **changes: Any) -> tuple[str, str]:
-        searched = {"method": {}}  # a short search ends at the same classes with any seed
+        # A short search ends at the same classes with any seed.
+        searched: dict[str, Any] = {"method": {}}
         write_policy(self.policy, policy_for(self.source, **(searched | changes)))
         options = [f"--set={key}" for key in sets]
         assert main([command, str(self.policy), "--quiet", *options]) == 0
