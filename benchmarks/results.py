@@ -105,6 +105,13 @@ def update_page(path: Path, measured: dict[str, str]) -> None:
     path.write_text(replace_sections(read_page(path), measured), encoding="utf-8")
 
 
+def show_section(title: str, body: str, page: Path | None) -> None:
+    """Print a section that was measured, and write it into the page if there is one."""
+    print(f"## {title}\n\n{body}\n", flush=True)
+    if page is not None:
+        update_page(page, {title: body})
+
+
 def read_page(path: Path) -> str:
     """The page as it stands; empty where there is none."""
     return path.read_text(encoding="utf-8") if path.exists() else ""

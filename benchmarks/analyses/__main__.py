@@ -24,7 +24,7 @@ from benchmarks.analyses.trained_models import MISSING, has_sklearn, score_categ
 from benchmarks.loss.side_by_side.compared_releases import METHODS, write_policy
 from benchmarks.loss.side_by_side.tables import discharges
 from benchmarks.microdata.sources import Source, adult
-from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from benchmarks.results import describe_command, describe_machine, render_table, show_section
 from tclose.errors import TcloseError
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
@@ -74,9 +74,7 @@ def main() -> None:
         how += f"carried: {tables[0][1].carried}; k is {K}, t {given.t:g}."
         missing = "" if has_sklearn() else f"\n\n{MISSING}"
         body = f"{how}{NOTE}{missing}\n\n{render_table(COLUMNS, rows)}"
-        print(f"## {title}\n\n{body}\n", flush=True)
-        if given.out:
-            update_page(given.out, {title: body})
+        show_section(title, body, given.out)
 
 
 def _parse() -> argparse.Namespace:

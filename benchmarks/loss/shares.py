@@ -26,7 +26,7 @@ from benchmarks.loss.side_by_side.families import FAMILIES, family
 from benchmarks.loss.side_by_side.tables import REAL, discharges
 from benchmarks.microdata.sources import Source
 from benchmarks.performance.run import say
-from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from benchmarks.results import describe_command, describe_machine, render_table, show_section
 from tclose.passes.microaggregate import region_classes
 from tclose.passes.microaggregate.shares.representatives import (
     Representatives,
@@ -156,9 +156,7 @@ def main() -> None:
         f"shares are within a total variation of {APART:g} (`benchmarks/loss/shares_bound.py`)."
     )
     body = f"{how}\n\n{render_table(COLUMNS, rows)}"
-    print(f"## {title}\n\n{body}\n")
-    if given.out is not None:
-        update_page(given.out, {title: body})
+    show_section(title, body, given.out)
 
 
 if __name__ == "__main__":

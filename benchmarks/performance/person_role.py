@@ -30,7 +30,7 @@ from benchmarks.results import (
     describe_machine,
     render_table,
     render_targets,
-    update_page,
+    show_section,
 )
 from tclose.data.synthetic import write_microdata
 
@@ -67,9 +67,7 @@ def main() -> None:
     )
     title = f"{TITLE}, {given.rows:,} records"
     body = "\n\n".join([how, render_table(COLUMNS, rows), render_targets(targets)])
-    print(f"## {title}\n\n{body}\n", flush=True)
-    if given.out:
-        update_page(given.out, {title: body})
+    show_section(title, body, given.out)
 
 
 def _parse() -> argparse.Namespace:

@@ -41,7 +41,7 @@ from benchmarks.results import (
     describe_command,
     describe_machine,
     read_page,
-    update_page,
+    show_section,
 )
 from tclose.data.synthetic import write_microdata
 
@@ -71,9 +71,7 @@ def main() -> None:
             return
         how = f"`{command}` on {describe_machine()}"
         for title, body in _measure_sections(given, folder, how):
-            print(f"## {title}\n\n{body}\n", flush=True)
-            if given.out:
-                update_page(given.out, {title: body})
+            show_section(title, body, given.out)
 
 
 def _parse() -> argparse.Namespace:

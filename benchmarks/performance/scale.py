@@ -36,7 +36,7 @@ from benchmarks.results import (
     describe_machine,
     render_table,
     render_targets,
-    update_page,
+    show_section,
 )
 from tclose.passes.release import (
     RELEASE,
@@ -92,9 +92,7 @@ def main() -> None:
     tables = [*render_times(timed), told, render_table(SPACE_COLUMNS, space)]
     body = "\n\n".join([how, *tables])
     title = TITLE if given.rows == ROWS else f"{TITLE}: {given.rows:,} records"
-    print(f"## {title}\n\n{body}\n", flush=True)
-    if given.out:
-        update_page(given.out, {title: body})
+    show_section(title, body, given.out)
 
 
 def _parse() -> argparse.Namespace:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.microdata.sources import adult
-from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from benchmarks.results import describe_command, describe_machine, render_table, show_section
 from benchmarks.series.held_parts import PERSON
 from benchmarks.series.held_series import measure_month
 
@@ -84,9 +84,7 @@ def main() -> None:
     command = describe_command("benchmarks.series.adult_samples", sys.argv[1:])
     body = f"`{command}` on {describe_machine()}.\n\n{render_table(COLUMNS, rows)}"
     title = "Series: two samples of Adult, a tenth leaves"
-    print(f"## {title}\n\n{body}\n")
-    if given.out is not None:
-        update_page(given.out, {title: body})
+    show_section(title, body, given.out)
 
 
 if __name__ == "__main__":

@@ -13,12 +13,14 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
+from benchmarks.performance.run import say
 from benchmarks.results import describe_command, update_page
 from benchmarks.series.held_parts import (
     PERSON,
@@ -35,6 +37,7 @@ from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import read_internal
 from tclose.runtime.monitoring.progress import Progress
 
+K, T = 5, 0.1  # of releases by themselves
 # Modes, which releases that are held over time have, also of the releases beside them.
 MODE = {"role": "quasi-identifier", "aggregate": "mode"}
 QUASI: dict[str, Any] = {
@@ -85,7 +88,7 @@ def describe_policy(
     attributes: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A policy for a month, held together with others or by itself; of a panel by default."""
-    privacy: dict[str, Any] = {"k": 5, "t": 0.1}
+    privacy: dict[str, Any] = {"k": K, "t": T}
     name = "alone" if over_time is None else "held"
     if over_time is not None:
         privacy["over_time"] = over_time
@@ -132,13 +135,16 @@ def measure_month(
     )
 
 
-def measure_alone(file: Path, output: Path, k: int, t: float) -> float:
-    """The loss of a release by itself, with a k and a t of its own."""
-    document = describe_policy(file, output / f"{file.stem}-{k}-{t:g}", None)
-    document["privacy"] = {"k": k, "t": t}
-    inside = read_internal(run_release(parse_policy(document), Progress("none")).release)
-    assert inside is not None
-    return inside.information_loss.total
+def measure_each_alone(files: Sequence[Path], output: Path) -> list[float]:
+    """The losses of months that are released by themselves."""
+    losses = []
+    for file in files:
+        say(f"measuring: {file.stem} by itself")
+        policy = parse_policy(describe_policy(file, output / file.stem, None))
+        inside = read_internal(run_release(policy, Progress("none")).release)
+        assert inside is not None
+        losses.append(inside.information_loss.total)
+    return losses
 
 
 def render_months(months: list[HeldMonth]) -> str:

@@ -17,16 +17,15 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from benchmarks.performance.run import say
-from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from benchmarks.results import describe_command, describe_machine, render_table, show_section
 from benchmarks.series.held_parts import Followed, add_earlier, read_rows
-from benchmarks.series.held_series import describe_policy, measure_alone
+from benchmarks.series.held_series import K, T, describe_policy, measure_each_alone
 from tclose.data.synthetic.panel_files import write_panel
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import read_internal
 from tclose.runtime.monitoring.progress import Progress
 
-K, T = 5, 0.1
 COLUMNS = (
     *("made within", "first month", "last month", "mean", "left out", "had been away", "others"),
     "others left out in the last month",
@@ -73,10 +72,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = write_panel(folder / "panel", given.persons, given.seed, range(given.months))
-        alone = []
-        for file in files:
-            say(f"measuring: {file.stem} by itself")
-            alone.append(measure_alone(file, folder, K, T))
+        alone = measure_each_alone(files, folder)
         rows = []
         for within in given.within:
             say(f"measuring: the series made within {within:g} of t")
@@ -88,9 +84,7 @@ def main() -> None:
         f"month by itself; k {K}, t {T:g}, {given.months} months."
     )
     body = f"{how}\n\n{render_table(COLUMNS, rows)}"
-    print(f"## {title}\n\n{body}\n")
-    if given.out is not None:
-        update_page(given.out, {title: body})
+    show_section(title, body, given.out)
 
 
 if __name__ == "__main__":

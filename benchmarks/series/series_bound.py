@@ -28,13 +28,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from benchmarks.performance.run import say
-from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from benchmarks.results import describe_command, describe_machine, render_table, show_section
 from benchmarks.series.held_parts import N_QUASI, NAMES, NUMBERS, PERSON
-from benchmarks.series.held_series import measure_alone
+from benchmarks.series.held_series import K, T, measure_each_alone
 from tclose.data.synthetic.panel_files import write_panel
 
-K, T = 5, 0.1
 CHUNK = 1_000
 COLUMNS = (
     *("k'", "as they were: persons", "at least", "moved or changed: persons", "at least"),
@@ -149,10 +147,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = write_panel(folder / "panel", given.persons, given.seed, range(given.months))
-        alone = []
-        for file in files:
-            say(f"measuring: {file.stem} by itself")
-            alone.append(measure_alone(file, folder, K, T))
+        alone = measure_each_alone(files, folder)
         tables = [pq.read_table(file) for file in files]
     persons = follow_persons(tables, alone)
     rows = [describe_bound(persons, k) for k in given.cells]
@@ -164,9 +159,7 @@ def main() -> None:
         f"{min(alone):.5f} to {max(alone):.5f}): at least."
     )
     body = f"{how}\n\n{render_table(COLUMNS, rows)}"
-    print(f"## {title}\n\n{body}\n")
-    if given.out is not None:
-        update_page(given.out, {title: body})
+    show_section(title, body, given.out)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from benchmarks.results import (
     describe_machine,
     render_table,
     render_targets,
-    update_page,
+    show_section,
 )
 from benchmarks.series.held_series import describe_policy
 from tclose.data.synthetic.panel_files import write_panel
@@ -145,9 +145,7 @@ def main() -> None:
     command = describe_command("benchmarks.series.series_scale", sys.argv[1:])
     how = f"`{command}` on {describe_machine()}."
     body = "\n\n".join([how, render_table(COLUMNS, rows), render_targets(targets)])
-    print(f"## {title}\n\n{body}\n")
-    if given.out is not None:
-        update_page(given.out, {title: body})
+    show_section(title, body, given.out)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from benchmarks.loss.side_by_side.compared_releases import METHODS, THOROUGH, Ou
 from benchmarks.loss.side_by_side.families import FAMILIES, family
 from benchmarks.loss.side_by_side.tables import REAL, discharges, enlarge, many_columns
 from benchmarks.microdata.sources import Source
-from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from benchmarks.results import describe_command, describe_machine, render_table, show_section
 from tclose.errors import TcloseError
 
 SEEDS = (1, 2)
@@ -58,9 +58,7 @@ def main() -> None:
         load = os.getloadavg()[1]
         how = f"`{command}` on {describe_machine()}, with a load of {load:.0f} at the end."
         body = f"{how}{NOTE}\n\n{render_table(COLUMNS, rows)}"
-        print(f"## {title}\n\n{body}\n", flush=True)
-        if given.out:
-            update_page(given.out, {title: body})
+        show_section(title, body, given.out)
 
 
 def _parse() -> argparse.Namespace:
