@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from support.length import count
 from support.pages import (
     DEPLOY,
     PAGES,
@@ -66,7 +67,8 @@ class Page:
         is_there = (self.folder / "discharges").exists()  # the quick start generates it first
         if is_there and policy.engine.scheduler == "local":
             day = ["--as-of", str(DAY)] if "{as_of" in text else []
-            status, printed = call(["plan", name, "--quiet", *day])
+            sample = f"--sample={count(200, 40_000)}"
+            status, printed = call(["plan", name, "--quiet", sample, *day])
             assert status == 0, printed
 
     def _run_command(self, shown: Shown, where: str) -> None:
