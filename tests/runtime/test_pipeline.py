@@ -1,5 +1,7 @@
 """Pipelines: what is read was written before, and passes use what they declare and nothing else."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -122,6 +124,22 @@ def test_task_uses_what_its_pass_declares_alone(run):
         with pytest.raises(TaskError, match="stopped by LookupError"):
             run_pipeline(Pipeline((NUMBER,), (one,)), run, Progress("none"))
     assert run.workspace.load(NUMBER) == 21
+
+
+def test_threads_that_begin_together_share_one_value(run, monkeypatch):
+    read = []
+    load = Workspace.load
+
+    def slow(workspace: Workspace, artifact: Artifact[int]) -> int:
+        read.append(artifact)
+        time.sleep(0.05)
+        return load(workspace, artifact)
+
+    monkeypatch.setattr(Workspace, "load", slow)
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: run.workspace.load_shared(NUMBER), range(4)))
+    assert found == [21] * 4
+    assert read == [NUMBER]
 
 
 def test_pass_does_its_own_tasks_alone(run):

@@ -80,3 +80,18 @@ def test_who_is_in_no_cell_adds_nothing() -> None:
     terms = bound_terms(Trajectories(values, there, np.zeros(4, dtype=bool)), K)
     assert terms[:3] == pytest.approx([1 / 4, 1 / 4, 4 / 4])
     assert np.isnan(terms[3])
+
+
+def test_terms_of_numbers_and_names_by_hand() -> None:
+    """Of one month: the two nearest, by ages in their range of 10 and insurers."""
+    table = pa.table(
+        {PERSON: list("abcd"), "age": [0, 1, 3, 10], "insurer": list("xxxy")}
+        | {name: [0, 0, 0, 1] for name in NUMBERS if name != "age"}
+        | {name: ["a"] * 4 for name in NAMES if name != "insurer"}
+    )
+    apart = np.array(
+        [[0, 0.01, 0.09, 4], [0.01, 0, 0.04, 3.81], [0.09, 0.04, 0, 3.49], [4, 3.81, 3.49, 0]]
+    )  # squares of tenths; of the last person a name, and two numbers from end to end, beside age
+    nearest = np.sort(apart, axis=1)[:, 1:3].sum(axis=1)
+    terms = bound_terms(follow_persons([table], [0.5]), 3)
+    assert terms == pytest.approx(nearest / (2 * 3) / 4 / N_QUASI / 0.5)

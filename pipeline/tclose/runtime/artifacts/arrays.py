@@ -19,7 +19,8 @@ from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 
 # Numpy reads a header through Python's syntax trees, which end by a SystemError where two threads
-# make some and memory is collected between (CPython before 3.11.8, its issue 106905).
+# make some and memory is collected between (CPython before 3.11.8, its issue 106905). Numba
+# makes some as it compiles, while no memory is collected.
 _ONE_HEADER = threading.Lock()
 
 

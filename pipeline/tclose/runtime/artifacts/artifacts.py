@@ -14,6 +14,7 @@ import hashlib
 import json
 import secrets
 import shutil
+import threading
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -169,7 +170,8 @@ class Workspace:
         """Return a value that all tasks of a pass need; it is read once per process."""
         self._check(artifact)
         stamp = self._value(artifact).path("record").stat().st_mtime_ns
-        return typing.cast("T", _load_cached(self.root, artifact, stamp))
+        with _ONE_LOAD:  # or threads that begin together would each read it
+            return typing.cast("T", _load_cached(self.root, artifact, stamp))
 
     def _check(self, artifact: Handed, *, is_written: bool = False) -> None:
         if self.access is None or artifact in self.access.writes:
@@ -283,6 +285,9 @@ class PendingFiles:
             raise LookupError(f"task {self.files.folder.name} does not declare {artifact.name}")
         self.suffixes.append(artifact.suffix(number))
         return artifact.form(self.draft(self.suffixes[-1]))
+
+
+_ONE_LOAD = threading.Lock()
 
 
 @functools.lru_cache(maxsize=6)

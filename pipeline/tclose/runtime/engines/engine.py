@@ -34,6 +34,9 @@ from tclose.runtime.interrupts import HEARD
 # Inputs below this run in the calling process unless the policy asks for workers: a cluster takes
 # longer to start than they take to release.
 IN_PROCESS_BYTES = 8_000_000
+# Tasks of this process side by side: each holds memory of its own, and more processors search parts
+# of its region.
+MOST_AT_ONCE = 4
 ANSWER_SECONDS = 10
 WORKER_SECONDS = 60
 
@@ -74,10 +77,10 @@ class Engine(Protocol):
 class InProcess:
     """Items side by side in threads of the calling process.
 
-    ``n_at_once``: how many, 0 for as many as there are processors.
+    ``n_at_once``: how many at most.
     """
 
-    n_at_once: int = 0
+    n_at_once: int = MOST_AT_ONCE
 
     def run(
         self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "task"
@@ -107,7 +110,7 @@ class InProcess:
         return max(1, _count_processors() // max(self._count_at_once(n_tasks), 1))
 
     def _count_at_once(self, n_tasks: int) -> int:
-        return min(n_tasks, self.n_at_once or _count_processors())
+        return min(n_tasks, self.n_at_once, _count_processors())
 
 
 @dataclass(frozen=True)
