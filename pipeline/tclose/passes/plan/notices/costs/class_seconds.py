@@ -62,7 +62,8 @@ def expect_classes(plan: Plan, scope: RunScope, work: ClassWork) -> float:
 
 def _threads(plan: Plan, scope: RunScope, n_regions: int) -> int:
     """Threads that search a region; persons who are kept together are searched by two at most."""
-    n_threads = max(1, scope.n_beside // n_regions)
+    n_processors = scope.n_processors if scope.alone else scope.n_workers
+    n_threads = max(1, n_processors // min(n_regions, scope.n_beside))
     return min(n_threads, 2) if plan.keeps_persons else n_threads
 
 

@@ -15,7 +15,6 @@ from tclose.passes.plan.notices.costs.run_scope import (
 from tclose.passes.plan.notices.estimate import block_bytes
 from tclose.passes.plan.notices.footprint import text_bytes, wide_bytes
 from tclose.passes.plan.plan import Plan
-from tclose.runtime.engines.engine import MOST_AT_ONCE
 
 # Of a process before a pass, megabytes: of a worker, and of the one process of a small input, which
 # has imported all that a run works with.
@@ -43,7 +42,7 @@ def expect_memory(plan: Plan, scope: RunScope) -> dict[str, float]:
     """Megabytes of a worker in each pass."""
     row = count_coded_columns(plan) * 8 + (0 if plan.referenced else plan.widths.per_record)
     n_partition = min(plan.n_records, PARTITION_ROWS, max(MIN_PARTITION_ROWS, plan.n_records // 8))
-    at_once = min(scope.n_beside, MOST_AT_ONCE) if scope.alone else 1  # in one process
+    at_once = scope.n_beside if scope.alone else 1  # in one process
     n_pieces = min(at_once, count_pieces(plan, n_partition))
     n_regions = max(1, min(at_once, len(plan.regions())))
     piece = COPIES_OF_PARTITION * n_partition * row * n_pieces

@@ -9,7 +9,7 @@ from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.artifacts.artifacts import Workspace
-from tclose.runtime.engines.engine import runs_in_process
+from tclose.runtime.engines.engine import MOST_AT_ONCE, runs_in_process
 from tclose.runtime.engines.local import worker_count
 
 
@@ -34,8 +34,8 @@ class RunScope:
 
     @property
     def n_beside(self) -> int:
-        """Kernels that run side by side: in threads of this process, or in workers."""
-        return self.n_processors if self.alone else self.n_workers
+        """Tasks whose kernels run side by side: in threads of this process, or in workers."""
+        return min(self.n_processors, MOST_AT_ONCE) if self.alone else self.n_workers
 
     def longest_share(self, n_tasks: int, n_beside: int | None = None) -> float:
         """Share of the work of equal tasks that the worker with most of them has.
