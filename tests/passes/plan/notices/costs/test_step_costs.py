@@ -1,5 +1,6 @@
 """Predicted seconds, memory and disk: what they grow with, and what workers and trials change."""
 
+import os
 from dataclasses import replace
 
 import pyarrow as pa
@@ -52,6 +53,13 @@ class TestClasses:
         assert found == pytest.approx(LOADING + 2.0 + 6.0 / (2 * OF_THREADS))
         one = expect_classes(plan_of(), scope_of(1), self.WORK)
         assert one == pytest.approx(LOADING + 8.0)
+
+    def test_in_process_four_regions_are_side_by_side(self, monkeypatch) -> None:
+        """Of six on eight processors in two turns, two threads each."""
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+        found = expect_classes(plan_of(n_regions=6), replace(scope_of(1), alone=True), self.WORK)
+        searched = 6.0 * 2 / 6 / (2 * OF_THREADS)
+        assert found == pytest.approx(LOADING + (2.0 * 2 / 6 + searched) / OF_WORKERS)
 
     def test_by_counts_a_longer_search_takes_longer(self) -> None:
         timed = SearchBudget(10_000, seconds=30.0)
