@@ -88,14 +88,16 @@ class Clustering:
     """Class of each record, int64 (n,), from 0 without gaps.
 
     ``levels``: of generalisation, if any were chosen; ``block_starts``: where blocks' classes
-    begin, of a method that works in blocks. ``beside``: finds other starts by the labels that a
-    search of this one ended with, if searches of the others may end with less loss.
+    begin, of a method that works in blocks. ``alike``: starts much like this one, of which the best
+    is searched to its end. ``beside``: finds others by the labels that a search ended with, if
+    searches of them may end with less loss: those that are alike together.
     """
 
     labels: Int64
     levels: FullDomain | None = None
     block_starts: Int64 | None = None
-    beside: Callable[[Int64], Sequence["Clustering"]] | None = None
+    alike: Sequence["Clustering"] = ()
+    beside: Callable[[Int64], Sequence[Sequence["Clustering"]]] | None = None
 
 
 def label_records(order: Int64, starts: Int64) -> Int64:

@@ -144,7 +144,7 @@ def test_where_other_classes_are_above_t_halves_are_tried() -> None:
 def test_beside_a_long_search_they_lose_no_more_than_near_clusters_may(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(NearStart, "find_beside", lambda *_: None)
+    monkeypatch.setattr(NearStart, "find_beside", lambda *_: [])
     monkeypatch.setattr(starts, "FEW_RECORDS", 0)
     problem = independent(Fraction(1, 4))
     start, halves = choose_start(problem, cut_plainly(problem), "long"), halve(problem)
@@ -152,7 +152,7 @@ def test_beside_a_long_search_they_lose_no_more_than_near_clusters_may(
     assert start.beside is not None
     assert halves is not None
     assert not start.beside(np.arange(400))  # one record each: nothing is lost
-    (found,) = start.beside(halves)
+    ((found,),) = start.beside(halves)
     assert found.labels.tolist() == halves.tolist()
 
 
@@ -181,4 +181,4 @@ def test_of_few_records_all_starts_are_searched(search: Literal["short", "long"]
     assert start.beside is not None
     assert halves is not None
     assert len(found := start.beside(np.arange(400) // 5)) == 2
-    assert found[1].labels.tolist() == halves.tolist()
+    assert [one.labels.tolist() for one in found[1]] == [halves.tolist()]

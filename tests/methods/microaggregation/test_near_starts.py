@@ -48,7 +48,7 @@ def is_above(problem: ClusteringProblem, labels: Int64) -> bool:
 @repeatable
 @given(problem=problems())
 def test_merged_classes_are_within_t_and_lose_what_is_said(problem: ClusteringProblem) -> None:
-    near = cluster_near(problem, np.arange(problem.keys[0].size)).labels
+    near = cluster_near(problem, np.arange(problem.keys[0].size), problem.k).labels
     found = merge_above(problem, near, FAR)
     assert found is not None
     labels, lost = found
@@ -70,7 +70,7 @@ def test_a_start_before_a_search_loses_no_more_than_a_share(problem: ClusteringP
         found = near_of(problem).find_before(loss, plain.labels, is_searched=is_searched)
         if found is not None:
             is_few = found.labels.max() + 1 < near_starts.LEAST_CLASSES * n_classes
-            near = cluster_near(problem, np.arange(plain.labels.size)).labels
+            near = cluster_near(problem, np.arange(plain.labels.size), problem.k).labels
             is_merged = is_above(problem, near) and not find_natural(problem)[1].any()
             most = (share if is_merged else 1.0) * (near_starts.MUCH_LESS if is_few else 1.0) * loss
             assert lose(problem, found.labels) <= most + 1e-9
@@ -82,7 +82,7 @@ def test_a_start_before_a_search_loses_no_more_than_a_share(problem: ClusteringP
 
 @repeatable
 @given(problem=problems())
-def test_a_start_beside_a_search_loses_at_most_twice_as_much(problem: ClusteringProblem) -> None:
+def test_starts_beside_a_search_lose_little_more_than_it(problem: ClusteringProblem) -> None:
     plain = cut_plainly(problem)
     start = choose_start(problem, plain, "long")
     assert start.block_starts is not None
@@ -94,16 +94,16 @@ def test_a_start_beside_a_search_loses_at_most_twice_as_much(problem: Clustering
     )
     near, loss = near_of(problem), lose(problem, start.labels)
     found = near.find_beside(loss, lose(problem, searched))
-    without = near.find_before(FAR, searched, is_searched=True)  # the least that one loses
+    without = near.find_before(FAR, searched, is_searched=True)  # the least that one of k loses
     assert without is not None
-    if found is None:
-        assert lose(problem, without.labels) >= most - 1e-9
-    else:
-        assert lose(problem, found.labels) <= most + 1e-9
-    equal = near.find_beside(loss, 0.0)
-    assert equal is None or lose(problem, equal.labels) <= 1e-9
-    listed = [one.labels.tolist() for one in start.beside(searched)]
-    assert found is None or found.labels.tolist() in listed
+    assert found or lose(problem, without.labels) >= most - 1e-9
+    for one in found:
+        assert lose(problem, one.labels) <= most + 1e-9
+        assert np.bincount(one.labels).min() >= problem.k
+        assert not is_above(problem, one.labels)
+    assert all(lose(problem, equal.labels) <= 1e-9 for equal in near.find_beside(loss, 0.0))
+    listed = [one.labels.tolist() for alike in start.beside(searched) for one in alike]
+    assert all(one.labels.tolist() in listed for one in found)
 
 
 @pytest.mark.parametrize(("limit", "is_near"), [(Fraction(1, 2), True), (Fraction(1, 50), False)])
@@ -111,7 +111,7 @@ def test_near_records_are_together_where_t_allows(limit: Fraction, is_near: bool
     rng = np.random.default_rng(3)
     ages = rng.permutation(np.arange(60)).tolist()
     problem = problem_of(ages, ["a"] * 60, ages, k=3, limit=limit, size=20)
-    plain, near = cut_plainly(problem), cluster_near(problem, np.arange(60))
+    plain, near = cut_plainly(problem), cluster_near(problem, np.arange(60), 3)
     start = choose_start(problem, plain)
     assert start.labels.tolist() == (near if is_near else plain).labels.tolist()
     assert lose(problem, near.labels) < 0.1 * lose(problem, plain.labels)
@@ -129,6 +129,60 @@ def test_near_records_wait_for_a_long_search_that_no_time_ends(
     problem = problem_of(ages, ["a"] * 40, ages, k=4, limit=Fraction(1, 5), size=5)
     method = Method.model_validate({"name": "t-closeness-first", "refine": refine})
     assert (method.make_classes(problem).beside is not None) == is_beside
+
+
+@pytest.mark.parametrize(
+    ("few", "most_searched", "sizes"), [(40, 80, [4]), (0, 80, [4, 7]), (0, 39, [7])]
+)
+def test_clusters_that_are_searched_have_room_above_k(
+    few: int, most_searched: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of few records they have k, of many more than that; between, both, what loses less first."""
+    monkeypatch.setattr(near_starts, "NEARLY_LEAST", np.inf)
+    monkeypatch.setattr(near_starts, "FEW_RECORDS", few)
+    monkeypatch.setattr(near_starts, "SEARCHED_RECORDS", most_searched)
+    ages = np.random.default_rng(3).permutation(np.arange(40)).tolist()
+    problem = problem_of(ages, ["a"] * 40, ages, k=4, limit=Fraction(1), size=20)
+    found = near_of(problem).find_beside(FAR, FAR)
+    assert [int(np.median(np.bincount(one.labels))) for one in found] == sizes
+    monkeypatch.setattr(near_starts, "NEARLY_LEAST", 1.0)
+    assert len(near_of(problem).find_beside(FAR, FAR)) == 1
+
+
+def test_natural_classes_are_kept_or_not() -> None:
+    """Two of 20 records, and 40 others: from both kinds of clusters a search may begin."""
+    ages = [0] * 20 + [500] * 20 + list(range(1000, 1040))
+    problem = problem_of(ages, ["a"] * 80, list(range(20)) * 4, k=4, limit=Fraction(1), size=20)
+    found = near_of(problem)._find_all([4], 1e9, 1e9)
+    assert len(found) == 2
+    assert sorted(int(np.bincount(one.labels).max()) for one in found) == [4, 20]
+
+
+@pytest.mark.parametrize(
+    ("most_searched", "limit", "is_first"),
+    [
+        (39, Fraction(1, 2), True),
+        (40, Fraction(1, 2), False),  # of few records it is searched beside
+        (39, Fraction(1, 50), False),  # merged they lose more than a tenth
+    ],
+)
+def test_near_records_come_first_where_many_lose_far_less(
+    most_searched: int, limit: Fraction, is_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starts, "FEW_RECORDS", 0)
+    monkeypatch.setattr(near_starts, "FEW_RECORDS", 0)
+    monkeypatch.setattr(near_starts, "SEARCHED_RECORDS", most_searched)
+    ages = np.random.default_rng(3).permutation(np.arange(40)).tolist()
+    problem = problem_of(ages, ["a"] * 40, ages, k=4, limit=limit, size=20)
+    plain = cut_plainly(problem)
+    start = choose_start(problem, plain, "long")
+    assert start.beside is not None
+    beside = [one.labels.tolist() for alike in start.beside(plain.labels) for one in alike]
+    assert (start.labels.tolist() != plain.labels.tolist()) == is_first
+    assert (plain.labels.tolist() in beside) == is_first
+    if is_first:
+        lost = lose(problem, start.labels)
+        assert lost <= near_starts.NEAR_SHARE_FIRST * lose(problem, plain.labels)
 
 
 def test_an_outlier_does_not_decide() -> None:
@@ -156,7 +210,7 @@ def test_near_clusters_are_of_k_records_and_of_one_block_where_it_is_small(
     rows = np.flatnonzero(np.arange(problem.keys[0].size) % 3)
     if rows.size < problem.k:
         rows = np.arange(problem.keys[0].size)
-    clustered = cluster_near(problem, rows, 8)
+    clustered = cluster_near(problem, rows, problem.k, 8)
     assert clustered.block_starts is None
     assert np.unique(clustered.labels).tolist() == list(range(clustered.labels.max() + 1))
     assert np.bincount(clustered.labels).min() >= problem.k
@@ -170,9 +224,9 @@ def count_clustered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many records near clusters are made of, each time, from now on."""
     clustered: list[int] = []
 
-    def count_records(problem: ClusteringProblem, rows: Int64, *most: int) -> Clustering:
+    def count_records(problem: ClusteringProblem, rows: Int64, *sizes: int) -> Clustering:
         clustered.append(rows.size)
-        return cluster_near(problem, rows, *most)
+        return cluster_near(problem, rows, *sizes)
 
     monkeypatch.setattr(near_starts, "cluster_near", count_records)
     return clustered
@@ -184,39 +238,42 @@ def test_a_few_records_tell_that_near_ones_lose_too_much(
 ) -> None:
     monkeypatch.setattr(near_starts, "MOST_UNJUDGED", 30)
     monkeypatch.setattr(near_starts, "JUDGED_RECORDS", (8, 15, 31))
+    monkeypatch.setattr(near_starts, "FALLS_FASTER", 1.0)
     clustered = count_clustered(monkeypatch)
     ages = np.random.default_rng(3).permutation(np.arange(60)).tolist()
     problem = problem_of(ages, ["a"] * 60, ages, k=3, limit=limit, size=10)
     choose_start(problem, cut_plainly(problem))
     # One in seven, then in four; of the next ones there would be half of all, and more.
-    assert clustered == ([9, 15, 60] if is_near else [9])
+    assert clustered == ([9, 15, 60] if is_near else [9, 15])
 
 
 @pytest.mark.parametrize(
-    ("lost", "margin", "is_asked"),
+    ("lost", "is_asked"),
     [
-        ([4.0, 2.0], 4.0, True),
-        ([4.0, 2.1], 4.0, False),
-        ([4.1, 0.0], 4.0, False),
-        ([16.0, 4.0], 16.0, True),
-        ([1.0, 1.1], 16.0, False),
-        ([0.0, 0.0], 1.0, True),
+        ([4.0, 2.0], True),
+        ([4.0, 2.1], False),
+        ([16.0, 4.0], True),
+        ([64.0, 8.0], True),
+        ([65.0, 0.0], False),
+        ([1.0, 1.1], False),
+        ([0.0, 0.0], True),
     ],
 )
 def test_what_falls_fast_enough_the_more_records_there_are_is_tried(
-    lost: list[float], margin: float, is_asked: bool, monkeypatch: pytest.MonkeyPatch
+    lost: list[float], is_asked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One in 16 lose 4, and one in 4 of them 2: all are taken to lose 1, which is the limit."""
+    """One in 16 lose 4, and one in 4 of them 2: all are taken to lose 1, which is what they may."""
     of_thinned = dict(zip((16, 4), lost, strict=True))
 
-    def lose_thinned(_: NearStart, rows: Int64, one_in: int, most_lost: float) -> float:
-        assert rows.size == 64
+    def lose_thinned(_: NearStart, rows: Int64, size: int, one_in: int, most_lost: float) -> float:
+        assert (rows.size, size) == (64, 3)
         return of_thinned[one_in] if of_thinned[one_in] <= most_lost + 1e-12 else np.inf
 
     monkeypatch.setattr(near_starts, "JUDGED_RECORDS", (4, 16, 40))
+    monkeypatch.setattr(near_starts, "FALLS_FASTER", 1.0)
     monkeypatch.setattr(NearStart, "_lose_thinned", lose_thinned)
     near = near_of(problem_of(list(range(64)), ["a"] * 64, list(range(64))))
-    assert near._may_do(np.arange(64), 1.0, margin) == is_asked
+    assert near._may_do(np.arange(64), 3, 1.0) == is_asked
 
 
 def test_thinned_records_are_of_all_parts_and_lose_as_they_do(
@@ -227,9 +284,10 @@ def test_thinned_records_are_of_all_parts_and_lose_as_they_do(
     problem = problem_of(ages, ["a"] * 80, ages, k=2, limit=Fraction(1))
     near = near_of(problem)
     taken = near_starts._take(problem, np.arange(2, 80, 4))
-    labels = cluster_near(taken, np.arange(20)).labels
-    assert near._lose_thinned(np.arange(80), 4, np.inf) == pytest.approx(4 * lose(taken, labels))
-    assert near._lose_thinned(np.arange(80), 4, 0.0) == np.inf
+    labels = cluster_near(taken, np.arange(20), 3).labels
+    lost = near._lose_thinned(np.arange(80), 3, 4, np.inf)
+    assert lost == pytest.approx(4 * lose(taken, labels))
+    assert near._lose_thinned(np.arange(80), 3, 4, 0.0) == np.inf
     assert clustered == [20, 20]
 
 

@@ -32,7 +32,7 @@ from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.plan.class_sizes import choose_class_size
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.quantile_subsets import cut_subsets
-from tclose.passes.plan.search_budget import OFF
+from tclose.passes.plan.search_budget import OFF, SearchBudget
 from tclose.privacy.t_closeness import find_above
 
 TINY = Fraction(1, 10**18)
@@ -327,7 +327,7 @@ class TestStarts:
         ages = case.records.keys[0].astype(np.int64)
         labels = {"near": ages // 2, "far": ages % 4}
         others = [Clustering(labels[name]) for name in starts[1:]]
-        beside = (lambda _: others) if others else None
+        beside = (lambda _: [[one] for one in others]) if others else None
         plan = replace(case.plan(how.pop("t", Fraction(1)), 4), search_budget=replace(OFF, **how))
         with pytest.MonkeyPatch.context() as patch:
             start = Clustering(labels[starts[0]], beside=beside)
@@ -357,6 +357,47 @@ class TestStarts:
         both = self.run(["near", "far"], values, t=Fraction(0))
         assert both.n_violating == 0
         assert both.losses.squares.sum() < alone.losses.squares.sum()
+
+
+class TestStartsAlike:
+    """Starts that are searched as well, where others with 110 come near the best until then."""
+
+    def search(
+        self, alike: list[list[float]], compared: SearchBudget | None, *, is_first: bool = False
+    ) -> tuple[list[float], list[list[float]]]:
+        """What each search has to end with, and what those from starts that are alike end with."""
+        asked: list[float] = []
+
+        def run(start: Any, _: Any, *, most_lost: float) -> Any:
+            asked.append(most_lost)
+            return SimpleNamespace(most_lost=start)
+
+        runs: Any = [(SimpleNamespace(run=run), starts) for starts in alike]
+        best: Any = None if is_first else SimpleNamespace(most_lost=110.0)
+        found: Any = region_clusters._search_alike(runs, compared, (0.5, 0.9), best)
+        return asked, [[end.most_lost for end in ends] for ends in found]
+
+    def test_are_given_up_where_they_will_end_far_from_the_best_so_far(self) -> None:
+        alike = [[120.0, 70.0], [30.0], [40.0]]
+        asked, found = self.search(alike, SearchBudget(9))
+        assert asked == [110.0, 110.0, 70.0, 30.0]
+        assert found == alike
+
+    def test_of_different_searches_are_not(self) -> None:
+        alike = [[120.0, 70.0], [200.0, 90.0]]
+        asked, found = self.search(alike, SearchBudget(9), is_first=True)
+        assert asked == [np.inf, 120.0, np.inf, 200.0]
+        assert found == alike
+
+    def test_are_run_to_their_end_where_none_is_compared(self) -> None:
+        assert self.search([[1.0], [2.0]], None) == ([np.inf] * 2, [[1.0], [2.0]])
+
+    def test_have_to_end_nearly_as_well(self) -> None:
+        nothing: Any = None
+        for rounds, expected in (([9.0, 100.0], 110.0), ([], np.inf)):
+            clusters: Any = SimpleNamespace(rounds=[SimpleNamespace(loss=one) for one in rounds])
+            end = region_clusters._End(nothing, nothing, nothing, clusters)
+            assert end.most_lost == pytest.approx(expected)
 
 
 def test_searches_that_may_end_best_go_on() -> None:

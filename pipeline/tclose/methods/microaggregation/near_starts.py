@@ -5,9 +5,11 @@ until they are within it, which loses the more, the more confidential values dep
 quasi-identifiers. So what it loses is measured, before a search is spent on it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,12 @@ from tclose.kernels.clustering.blocks import cut_blocks
 from tclose.kernels.clustering.mdav import mdav
 from tclose.kernels.refinement.repair import merge_classes
 from tclose.kernels.refinement.search import LEAST_GAIN
-from tclose.methods.clustering_problem import Clustering, ClusteringProblem, group_classes
+from tclose.methods.clustering_problem import (
+    FEW_RECORDS,
+    Clustering,
+    ClusteringProblem,
+    group_classes,
+)
 from tclose.methods.microaggregation.natural_classes import keep_natural
 from tclose.methods.released_loss import by_ranges, measure_released
 from tclose.methods.scaling import take_scaled
@@ -32,9 +39,8 @@ SEARCHED_RECORDS = 32_768
 MOST_UNJUDGED = 32_768
 # Of more, those of so many are judged first, one after the other: of all parts of the table.
 JUDGED_RECORDS = 2048, 8192, 32_768
-# How much more than all the first ones may lose: where nothing is searched, and where a search is
-# worth a mistake.
-FIRST_MARGIN, FIRST_MARGIN_SEARCHED = 2.0, 4.0
+# How much more than all the first ones may lose: what so few lose can fall that far.
+FIRST_MARGIN = 64.0
 # What merged clusters of near records may lose, as a share of what the balanced start loses: where
 # nothing is searched, and where it is, as a search saves more of a balanced start's loss.
 NEAR_SHARE_UNSEARCHED, NEAR_SHARE = 0.5, 0.4
@@ -43,9 +49,20 @@ NEAR_SHARE_UNSEARCHED, NEAR_SHARE = 0.5, 0.4
 LEAST_CLASSES = 2 / 3
 # What fewer may lose, as a share of what as many may.
 MUCH_LESS = 0.25
+# What those may lose of many records to be searched first, as a share of what the balanced start
+# loses: a search from this one ends with as much, after many rounds.
+NEAR_SHARE_FIRST = 0.1
 # The same of what a search from the balanced start has ended with: one from the near ones saves
 # half of theirs, or little more.
-NEAR_SHARE_OF_SEARCHED = 2.0
+NEAR_SHARE_OF_SEARCHED = 2.5
+# Records that a cluster has above k where it is searched, up to 2k - 1: it can lose some then. Of
+# few records, of which fewer are near, clusters of k may end at less loss.
+ROOM = 3
+# What all may be taken to lose, in times what they may: it can fall faster still.
+FALLS_FASTER = 1.5
+# What clusters of one size, with natural classes kept or not, may lose in times others to be
+# searched as well: what ends best is not always what lost least.
+NEARLY_LEAST = 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +82,7 @@ class NearStart:
         Of few records those that promise so much are made again of larger blocks.
         """
         most_lost = (NEAR_SHARE if is_searched else NEAR_SHARE_UNSEARCHED) * loss
-        margin = FIRST_MARGIN_SEARCHED if is_searched else FIRST_MARGIN
-        found = self._find(most_lost, margin, NEAR_RECORDS, loss)
+        found = self._find_best(most_lost, NEAR_RECORDS, loss)
         if found is None:
             return None
         lost = measure_released(self.problem.scaled, found.labels)
@@ -74,44 +90,93 @@ class NearStart:
         if is_few and lost > MUCH_LESS * most_lost:
             return None
         if NEAR_RECORDS < balanced.size <= SEARCHED_RECORDS:
-            return self._find(lost, margin, SEARCHED_RECORDS, lost) or found
+            return self._find_best(lost, SEARCHED_RECORDS, lost) or found
         return found
 
-    def find_beside(self, loss: float, searched: float) -> Clustering | None:
-        """The clusters, if a search may end with less loss from them than from balanced ones.
+    def find_first(self, loss: float) -> list[Clustering]:
+        """The clusters that a search has to begin with, if any: of balanced ones that lose so much.
 
-        These lost so much before a search, and so much after it.
+        As from `find_beside`.
         """
+        if self.groups.size <= SEARCHED_RECORDS:
+            return []
+        most_lost = NEAR_SHARE_FIRST * loss
+        return self._find_all([self._roomy], most_lost, NEARLY_LEAST * most_lost)
+
+    def find_beside(self, loss: float, searched: float) -> list[Clustering]:
+        """The clusters from which a search may end with less loss than from balanced ones.
+
+        These lost so much before a search, and so much after it. Of one size or two, with natural
+        classes kept and without, those that lose least first.
+        """
+        n_records = self.groups.size
+        sizes = [self._roomy] if n_records > FEW_RECORDS else []
+        sizes += [self.problem.k] if n_records <= SEARCHED_RECORDS else []
         most_lost = min(NEAR_SHARE * loss, NEAR_SHARE_OF_SEARCHED * searched)
-        return self._find(most_lost, FIRST_MARGIN_SEARCHED, SEARCHED_RECORDS)
+        return self._find_all(sizes, most_lost, most_lost)
 
-    def _find(
-        self, most_lost: float, margin: float, most_records: int, most_unmerged: float = -np.inf
+    @property
+    def _roomy(self) -> int:
+        """Records of a cluster that is searched."""
+        return min(self.problem.k + ROOM, 2 * self.problem.k - 1)
+
+    def _find_all(
+        self, sizes: Sequence[int], most_lost: float, most_of_each: float
+    ) -> list[Clustering]:
+        """Clusters of all kinds that lose nearly as little as the best, which may lose so much."""
+        found = [
+            one
+            for size in sizes
+            for is_kept in self._list_kept()
+            if (one := self._merge(size, is_kept, most_of_each, SEARCHED_RECORDS)) is not None
+        ]
+        least = min((lost for _, lost in found), default=0.0)
+        nearly = NEARLY_LEAST * least if least <= most_lost else -np.inf
+        found = [(labels, lost) for labels, lost in found if lost <= nearly]
+        return [Clustering(labels) for labels, _ in sorted(found, key=itemgetter(1))]
+
+    def _find_best(
+        self, most_lost: float, most_records: int, most_unmerged: float
     ) -> Clustering | None:
-        """The clusters that lose least, natural classes kept or not, if they lose no more.
-
-        ``most_records``: that MDAV clusters together; ``most_unmerged``: see `merge_above`. None
-        where nothing may be lost: equal records would be joined one by one, for no gain.
-        """
-        if most_lost <= LEAST_GAIN:
-            return None
-        best, none = None, np.zeros_like(self.is_natural)
-        for is_kept in (none, self.is_natural) if self.is_natural.any() else (none,):
-            rest = np.flatnonzero(~is_kept[self.groups])
-            if rest.size > MOST_UNJUDGED and not self._may_do(rest, most_lost, margin):
-                continue
-            start = keep_natural(
-                self.problem, self.groups, is_kept,
-                lambda rows: cluster_near(self.problem, rows, most_records),
-            )  # fmt: skip
-            found = merge_above(self.problem, start.labels, most_lost, most_unmerged)
+        """Clusters of k that lose least, natural classes kept or not, if they lose no more."""
+        best = None
+        for is_kept in self._list_kept():
+            found = self._merge(self.problem.k, is_kept, most_lost, most_records, most_unmerged)
             if found is not None:
-                labels, most_lost = found
-                most_unmerged = most_lost
-                best = Clustering(labels)
+                most_lost = most_unmerged = found[1]
+                best = Clustering(found[0])
         return best
 
-    def _may_do(self, rows: Int64, most_lost: float, margin: float) -> bool:
+    def _list_kept(self) -> list[NDArray[np.bool_]]:
+        """Natural classes to keep: none, or all."""
+        none = np.zeros_like(self.is_natural)
+        return [none, self.is_natural] if self.is_natural.any() else [none]
+
+    def _merge(
+        self,
+        size: int,
+        is_kept: NDArray[np.bool_],
+        most_lost: float,
+        most_records: int,
+        most_unmerged: float = -np.inf,
+    ) -> tuple[Int64, float] | None:
+        """Clusters beside the natural classes that are kept, as from `merge_above`.
+
+        ``most_records``: that MDAV clusters together. None where nothing may be lost: equal records
+        would be joined one by one, for no gain.
+        """
+        rest = np.flatnonzero(~is_kept[self.groups])
+        if most_lost <= LEAST_GAIN or (
+            rest.size > MOST_UNJUDGED and not self._may_do(rest, size, most_lost)
+        ):
+            return None
+        start = keep_natural(
+            self.problem, self.groups, is_kept,
+            lambda rows: cluster_near(self.problem, rows, size, most_records),
+        )  # fmt: skip
+        return merge_above(self.problem, start.labels, most_lost, most_unmerged)
+
+    def _may_do(self, rows: Int64, size: int, most_lost: float) -> bool:
         """Return whether near clusters of some rows can lose so little, by a few of the rows.
 
         The more there are, the less is lost, as near ones are nearer, and more are at hand to be
@@ -119,19 +184,21 @@ class NearStart:
         is refused takes little time then, and privacy depends on none.
         """
         one_in = [rows.size // n for n in JUDGED_RECORDS if rows.size >= 2 * n]
-        lost = self._lose_thinned(rows, one_in[0], margin * most_lost)
+        most_lost *= FALLS_FASTER
+        lost = self._lose_thinned(rows, size, one_in[0], FIRST_MARGIN * most_lost)
         for before, after in pairwise(one_in):
             if lost == np.inf:
                 break
             steps = log(after) / log(before / after)  # from these to all, of those to these
-            lost = self._lose_thinned(rows, after, (most_lost * lost**steps) ** (1 / (1 + steps)))
+            most_after = (most_lost * lost**steps) ** (1 / (1 + steps))
+            lost = self._lose_thinned(rows, size, after, most_after)
         return lost < np.inf
 
-    def _lose_thinned(self, rows: Int64, one_in: int, most_lost: float) -> float:
+    def _lose_thinned(self, rows: Int64, size: int, one_in: int, most_lost: float) -> float:
         """The loss of all rows if they lose as one in so many do; inf if that is above a limit."""
         members = rows[one_in // 2 :: one_in]
         sample = _take(self.problem, members)
-        near = cluster_near(sample, np.arange(members.size))
+        near = cluster_near(sample, np.arange(members.size), size)
         found = merge_above(sample, near.labels, most_lost / one_in)
         return np.inf if found is None else one_in * found[1]
 
@@ -159,16 +226,18 @@ def merge_above(
     return (labels, loss) if loss <= most_lost else None
 
 
-def cluster_near(problem: ClusteringProblem, rows: Int64, most: int = NEAR_RECORDS) -> Clustering:
-    """MDAV in blocks of up to so many records, which are cut along the quasi-identifiers.
+def cluster_near(
+    problem: ClusteringProblem, rows: Int64, size: int, most: int = NEAR_RECORDS
+) -> Clustering:
+    """Clusters of ``size`` by MDAV in blocks of up to so many records, cut along quasi-identifiers.
 
     The blocks are not balanced, so the clustering does not name them.
     """
     labels, n_clusters = np.empty(rows.size, dtype=np.int64), 0
-    for block in _cut_near(problem, rows, most):
+    for block in _cut_near(problem, rows, max(most, 2 * size)):
         members = np.sort(block)
         part = take_scaled(problem.scaled, rows[members])
-        of_block = mdav(part.numeric, part.nominal, problem.k, part.weights)
+        of_block = mdav(part.numeric, part.nominal, size, part.weights)
         labels[members] = n_clusters + of_block
         n_clusters += int(of_block.max()) + 1
     return Clustering(labels)
@@ -187,7 +256,7 @@ def _cut_near(problem: ClusteringProblem, rows: Int64, most: int) -> list[Int64]
         np.array([0, rows.size]),
         np.ones(1, np.int64),
         rows.size,
-        max(most, 2 * problem.k),
+        most,
     )
     return np.split(order, starts[1:, 0])
 

@@ -46,14 +46,20 @@ def choose_start(
 ) -> Clustering:
     """The best start: balanced clusters, with natural classes or without, or near ones, or halves.
 
-    Before a long search no others are looked for: it is known afterwards what they have to be
-    better than, and they are found ``beside`` then. Before a short one of few records halves are
-    found beside near clusters.
+    Before a long search others are looked for only of many records, and taken where they lose far
+    less: it is known afterwards what they have to be better than, and they are found ``beside``
+    then. Before a short one of few records halves are found beside near clusters.
     """
     groups, is_natural = find_natural(problem)
     balanced = _keep_natural(problem, plain, groups, is_natural)
     loss = measure_released(problem.scaled, balanced.labels)
     near, n_records = NearStart(problem, groups, is_natural), plain.labels.size
+    if search == "long" and (first := near.find_first(loss)):
+        return replace(
+            first[0],
+            alike=first[1:],
+            beside=lambda labels: [[balanced], *_find_halves(near, loss, labels)],
+        )
     if search == "long" or (search == "short" and n_records <= FEW_RECORDS):
         return replace(balanced, beside=lambda labels: _find_beside(near, loss, labels))
     of_near = near.find_before(loss, balanced.labels, is_searched=search != "off")
@@ -63,22 +69,31 @@ def choose_start(
     halved = find_halved(problem, share * of_start, start.labels)
     if halved is None or of_near is None or search == "off" or n_records > SEARCHED_RECORDS:
         return halved or start
-    return replace(start, beside=lambda _: [halved])
+    return replace(start, beside=lambda _: [[halved]])
 
 
-def _find_beside(near: NearStart, loss: float, labels: Int64) -> list[Clustering]:
-    """Near clusters and halves, as far as a search may end with less loss from them.
+def _find_beside(near: NearStart, loss: float, labels: Int64) -> list[list[Clustering]]:
+    """Near clusters and halves, as far as a search may end with less loss from them, best first.
 
     ``loss``: of the balanced start; ``labels``: what a search of that ended with.
     """
-    is_small = labels.size <= FEW_RECORDS
+    searched = measure_released(near.problem.scaled, labels)
+    limits = (np.inf, np.inf) if labels.size <= FEW_RECORDS else (loss, searched)
+    of_near = near.find_beside(*limits)
+    found = [*([of_near] if of_near else []), *_find_halves(near, loss, labels)]
+
+    def lose(alike: list[Clustering]) -> float:
+        return min(measure_released(near.problem.scaled, one.labels) for one in alike)
+
+    return sorted(found, key=lose)
+
+
+def _find_halves(near: NearStart, loss: float, labels: Int64) -> list[list[Clustering]]:
+    """Halves, as far as a search may end with less loss from them; as from `_find_beside`."""
     searched = measure_released(near.problem.scaled, labels)
     most_lost = min(HALVED_SHARE * loss, HALVED_SHARE_OF_SEARCHED * searched)
-    found = (
-        near.find_beside(np.inf if is_small else loss, np.inf if is_small else searched),
-        find_halved(near.problem, most_lost, labels, is_small=is_small),
-    )
-    return [start for start in found if start is not None]
+    halved = find_halved(near.problem, most_lost, labels, is_small=labels.size <= FEW_RECORDS)
+    return [] if halved is None else [[halved]]
 
 
 def _keep_natural(

@@ -1,8 +1,10 @@
 """Clusters of one region: starts, searches, and repair of those that do not hold."""
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -30,7 +32,7 @@ from tclose.passes.microaggregate.search.refine_classes import (
     make_person_refiner,
     make_refiner,
 )
-from tclose.passes.microaggregate.search.rounds import Round, SearchState
+from tclose.passes.microaggregate.search.rounds import Round, SearchState, still_falls
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import LEAN, SMALL_TABLE, SearchBudget
 from tclose.privacy.person_closeness import PersonDemand
@@ -99,20 +101,31 @@ def cluster_region(
     def lose(end: _End) -> tuple[int, float]:
         return end.clusters.n_violating, _measure_loss(end.clusters.labels, records, plan, scaled)
 
-    runs = [(search, start) for search in searches]
+    def best_of(ends: Sequence[_End]) -> _End:
+        return min(ends, key=lose) if len(ends) > 1 else ends[0]
+
+    runs: list[tuple[_Search, Sequence[Clustering]]] = [
+        (search, [start, *start.alike]) for search in searches
+    ]
     if _has_ancestors(plan) and plan.search_budget.n_rounds:
-        runs.append((_Search(merger), start))  # searches know nothing of them, and may lose more
+        runs.append((_Search(merger), [start]))  # searches know nothing of them, and may lose more
     is_all = compared is None and start.beside is None
-    ends = list(_run_searches(runs, compared, first, at_end if is_all else middle))
+    of_task = first, at_end if is_all else middle
+    found = list(_search_alike(runs, compared, of_task))
+    ends, ended = [best_of(some) for some in found], list(chain(*found))
     if start.beside is not None:
-        best = min(ends, key=lose)
+        best = best_of(ends)
         tried = searches if is_small else [best.search]
-        others = start.beside(best.clusters.labels)
-        runs = [(search, other) for other in others for search in tried]
-        ends += _run_searches(runs, compared, middle, last)
-    ends += [] if compared is None else _go_on([(end, lose(end)) for end in ends], last, at_end)
-    best = min(ends, key=lose) if len(ends) > 1 else ends[0]
-    return replace(best.clusters, search_seconds=sum(end.clusters.search_seconds for end in ends))
+        beside = start.beside(best.clusters.labels)
+        runs = [(search, others) for others in beside for search in tried]
+        found = list(_search_alike(runs, compared, (middle, last), best))
+        ends += [best_of(some) for some in found]
+        ended += chain(*found)
+    if compared is not None:
+        gone_on = list(_go_on([(end, lose(end)) for end in ends], last, at_end))
+        ends, ended = [*ends, *gone_on], [*ended, *gone_on]
+    best = best_of(ends)
+    return replace(best.clusters, search_seconds=sum(end.clusters.search_seconds for end in ended))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,14 +146,16 @@ class _Search:
         start: Clustering,
         compared: SearchBudget | None = None,
         state: SearchState | None = None,
+        most_lost: float = math.inf,
     ) -> "_End":
         """Search, and repair what that ends with.
 
-        ``compared``: the part of the budget that is used; ``state``: of a search that goes on.
+        ``compared``: the part of the budget that is used; ``state``: of a search that goes on;
+        ``most_lost``: it is given up where it is to end with more.
         """
         labels, levels, plan = start.labels, start.levels, self.merger.plan
         rounds: tuple[Round, ...] = ()
-        state = state or SearchState()
+        state = replace(state or SearchState(), most_lost=most_lost)
         began = time.process_time()
         if self.refiner is not None:
             share, merge = self.merger.records.share, self.merger.merge
@@ -169,30 +184,40 @@ class _End:
     clusters: RegionClusters
 
     @property
-    def still_falls(self) -> float:
-        """The share of the loss that the last rounds have left: 1 where nothing was searched.
-
-        Of two, which group by different axes.
-        """
-        losses = [one.loss for one in self.clusters.rounds[-3:]]
-        return losses[-1] / losses[0] if losses and losses[0] else 1.0
+    def most_lost(self) -> float:
+        """What another search may end with to be nearly as good."""
+        rounds = self.clusters.rounds
+        return NEARLY_BEST * rounds[-1].loss if rounds else math.inf
 
     def go_on(self) -> "_End":
         """The end of the search that goes on from here with its whole budget."""
         return self.search.run(Clustering(self.searched, self.clusters.levels), state=self.state)
 
 
-def _run_searches(
-    runs: Sequence[tuple[_Search, Clustering]],
+def _search_alike(
+    runs: Sequence[tuple[_Search, Sequence[Clustering]]],
     compared: SearchBudget | None,
-    begin: float,
-    end: float,
-) -> Iterator[_End]:
-    """Run searches one after the other, from ``begin`` to ``end`` of the task."""
-    step = (end - begin) / max(len(runs), 1)
-    for number, (search, start) in enumerate(runs):
-        with part_of_task(begin + number * step, begin + (number + 1) * step):
-            found = search.run(start, compared)
+    of_task: tuple[float, float],
+    best: _End | None = None,
+) -> Iterator[list[_End]]:
+    """Run each search from the starts that are alike, during a part of the task.
+
+    Where starts are compared, one is given up once it will end far from the best of those before
+    that are like it, or from the ``best`` of others.
+    """
+    (begin, end), n_done = of_task, 0
+    step = (end - begin) / max(sum(len(alike) for _, alike in runs), 1)
+    least = math.inf if best is None else best.most_lost
+    for search, alike in runs:
+        found: list[_End] = []
+        most_lost = least
+        for start in alike:
+            of_run = begin + n_done * step, begin + (n_done + 1) * step
+            with part_of_task(*of_run):
+                limit = math.inf if compared is None else most_lost
+                found.append(search.run(start, compared, most_lost=limit))
+            most_lost, n_done = min(most_lost, found[-1].most_lost), n_done + 1
+        least = least if best is None else most_lost
         yield found
 
 
@@ -205,7 +230,7 @@ def _go_on(
     nearly = [
         one
         for one, (n_failing, lost) in searched
-        if (n_failing, lost * one.still_falls) <= (n_violating, NEARLY_BEST * loss)
+        if (n_failing, lost * still_falls(one.clusters.rounds)) <= (n_violating, NEARLY_BEST * loss)
     ]
     step = (end - begin) / len(nearly)
     for number, one in enumerate(nearly):

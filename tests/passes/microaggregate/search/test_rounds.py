@@ -1,5 +1,6 @@
 """Rounds of refinement: how many there are, what ends them, and those of regions together."""
 
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -18,6 +19,7 @@ from tclose.passes.microaggregate.search.rounds import (
     Round,
     SearchState,
     estimate_share,
+    is_hopeless,
     is_little,
     is_worth_pools,
     merge_rounds,
@@ -188,6 +190,35 @@ class TestSearchThatGoesOn:
         assert len(some) < len(rounds)
         assert all_rounds == rounds
         assert labels.tolist() == at_once.tolist()
+
+
+class TestHopelessSearch:
+    @pytest.mark.parametrize(
+        ("losses", "most_lost", "expected"),
+        [
+            ([100.0, 50.0, 20.0], 4.0, False),  # 4 once they have saved as much again
+            ([100.0, 50.0, 20.0], 3.9, True),
+            ([900.0, 100.0, 50.0, 20.0], 3.9, True),
+            ([100.0, 90.0], 1.0, False),  # too early to tell
+            ([0.0, 0.0, 0.0], 0.0, False),
+        ],
+    )
+    def test_will_end_with_too_much(
+        self, losses: list[float], most_lost: float, expected: bool
+    ) -> None:
+        rounds = [Round(loss, 0.0, loss) for loss in losses]
+        assert is_hopeless(rounds, most_lost) == expected
+
+    def test_is_given_up_and_may_go_on(self) -> None:
+        records, budget = TestBudget().region(), SearchBudget(40, least_gain=0.01)
+        refiner, state = refiner_of(records), SearchState(most_lost=0.0)
+        labels, some = refiner.refine(records.labels, budget, keep, state=state)
+        assert len(some) == 3  # the start, and two rounds
+        state = replace(state, most_lost=math.inf)
+        gone_on = refiner.refine(labels, budget, keep, state=state)
+        at_once = refiner.refine(records.labels, budget, keep)
+        assert gone_on[1] == at_once[1]
+        assert gone_on[0].tolist() == at_once[0].tolist()
 
 
 class TestSearchThatComesFirst:

@@ -45,6 +45,7 @@ from tclose.passes.microaggregate.search.rounds import (
     Round,
     SearchState,
     estimate_share,
+    is_hopeless,
     is_little,
     is_worth_pools,
     sum_usual,
@@ -178,6 +179,8 @@ class Refiner:
                 else estimate_share(rounds, search_budget, len(rounds) - 1, of_free)
             )
             if may_end and is_little(rounds, search_budget, is_free=is_free):
+                break
+            if is_hopeless(rounds, state.most_lost):
                 break
         return labels
 

@@ -1,6 +1,7 @@
 """Rounds of refinement: how each left a region, and what ends them."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,13 +45,15 @@ class SearchState:
     """The state of a search, by which it can go on.
 
     ``rounds``: how each left the region, the start first; ``n_done``: rounds that were run;
-    ``effort``: records of pools, or as much; ``n_barred``: rounds in a row whose pools t barred.
+    ``effort``: records of pools, or as much; ``n_barred``: rounds in a row whose pools t barred;
+    ``most_lost``: what it has to come to, see `is_hopeless`.
     """
 
     rounds: list[Round] = field(default_factory=list)
     n_done: int = 0
     effort: float = 0.0
     n_barred: int = 0
+    most_lost: float = math.inf
     _begin: int = 0
 
     @property
@@ -102,6 +105,20 @@ def is_little(rounds: list[Round], search_budget: SearchBudget, *, is_free: bool
     if is_free:
         return _save_little(rounds, 4 * len(PASSES), min(search_budget.least_gain, FREE_GAIN))
     return _save_little(rounds, 2, search_budget.least_gain)
+
+
+def still_falls(rounds: Sequence[Round]) -> float:
+    """The share of the loss that the last rounds have left: 1 where nothing was searched.
+
+    Of two, which group by different axes.
+    """
+    losses = [one.loss for one in rounds[-3:]]
+    return losses[-1] / losses[0] if losses and losses[0] else 1.0
+
+
+def is_hopeless(rounds: Sequence[Round], most_lost: float) -> bool:
+    """Return whether two more rounds that save as much as the last two would leave more loss."""
+    return len(rounds) > 2 and rounds[-1].loss * still_falls(rounds) > most_lost
 
 
 def estimate_share(
