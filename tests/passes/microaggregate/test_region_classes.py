@@ -321,16 +321,21 @@ class TestRepair:
 class TestStarts:
     """Ages 0 to 7 in four classes: of neighbours, or of those that are far apart."""
 
-    def run(self, starts: list[str], values: list[int], **how: Any) -> RegionClasses:
-        """Classes of a search with no rounds from the first start, which has the others beside."""
+    def run(
+        self, starts: list[str], values: list[int], *, alike: bool = False, **how: Any
+    ) -> RegionClasses:
+        """Classes of a search with no rounds from the first start, which has the others beside.
+
+        ``alike``: or is like them.
+        """
         case = make_case(["integer"], [np.arange(8)], [values], 2)
         ages = case.records.keys[0].astype(np.int64)
         labels = {"near": ages // 2, "far": ages % 4}
         others = [Clustering(labels[name]) for name in starts[1:]]
-        beside = (lambda _: [[one] for one in others]) if others else None
+        beside = (lambda _: [[one] for one in others]) if others and not alike else None
         plan = replace(case.plan(how.pop("t", Fraction(1)), 4), search_budget=replace(OFF, **how))
         with pytest.MonkeyPatch.context() as patch:
-            start = Clustering(labels[starts[0]], beside=beside)
+            start = Clustering(labels[starts[0]], alike=others if alike else (), beside=beside)
             patch.setattr(region_clusters, "_make_clusters", lambda *_: start)
             return release(case.records, plan, case.distributions)
 
@@ -347,8 +352,9 @@ class TestStarts:
     def test_what_ends_at_less_loss_is_released(
         self, starts: list[str], released: list[int]
     ) -> None:
-        classes = self.run(starts, [1] * 8)
-        assert classes.released[0].tolist() == released
+        for alike in (False, True):
+            classes = self.run(starts, [1] * 8, alike=alike)
+            assert classes.released[0].tolist() == released
 
     def test_what_can_be_brought_within_t_comes_first(self) -> None:
         """Values go with ages: only classes of ages that are far apart are like the table."""
@@ -393,11 +399,33 @@ class TestStartsAlike:
         assert self.search([[1.0], [2.0]], None) == ([np.inf] * 2, [[1.0], [2.0]])
 
     def test_have_to_end_nearly_as_well(self) -> None:
+        """As the best, before it was repaired or after, whichever is more."""
         nothing: Any = None
-        for rounds, expected in (([9.0, 100.0], 110.0), ([], np.inf)):
-            clusters: Any = SimpleNamespace(rounds=[SimpleNamespace(loss=one) for one in rounds])
-            end = region_clusters._End(nothing, nothing, nothing, clusters)
+        for rounds, repaired, expected in (
+            ([9.0, 100.0], 100.0, 110.0), ([9.0, 100.0], 200.0, 220.0), ([], 5.0, np.inf),
+        ):  # fmt: skip
+            left = SimpleNamespace(loss=repaired)
+            search: Any = SimpleNamespace(refiner=SimpleNamespace(measure=lambda _, of=left: of))
+            rounds_of = [SimpleNamespace(loss=one) for one in rounds]
+            clusters: Any = SimpleNamespace(rounds=rounds_of, labels=None)
+            end = region_clusters._End(search, nothing, nothing, clusters)
             assert end.most_lost == pytest.approx(expected)
+
+    def test_tell_the_search_and_no_more_once_it_goes_on(self) -> None:
+        asked: list[float] = []
+        labels = np.array([0, 0, 1, 1])
+
+        def refine(*given: Any) -> Any:
+            asked.append(given[-1].most_lost)
+            return labels, ()
+
+        method, records = SimpleNamespace(holds_t=False), SimpleNamespace(share=1.0)
+        plan = SimpleNamespace(method=method, search_budget=OFF)
+        merger: Any = SimpleNamespace(plan=plan, records=records, merge=None)
+        refiner: Any = SimpleNamespace(refine=refine)
+        search = region_clusters._Search(merger, refiner)
+        search.run(Clustering(labels), most_lost=3.0).go_on()
+        assert asked == [3.0, np.inf]
 
 
 def test_searches_that_may_end_best_go_on() -> None:
@@ -410,6 +438,7 @@ def test_searches_that_may_end_best_go_on() -> None:
         "e": (0, 1.21, [9.0, 5.0, 4.9, 4.5]),
         "f": (0, 1.21, [9.0, 5.0, 4.7, 4.6]),
         "g": (0, 1.0, [0.0, 0.0]),
+        "h": (0, 1.05, [9.0, 2.0, 3.0, 3.0]),  # merging classes lost something
         "unsearched": (0, 0.9, []),
     }
 
@@ -423,4 +452,4 @@ def test_searches_that_may_end_best_go_on() -> None:
 
     ends = [(end_of(name, losses), (above, lost)) for name, (above, lost, losses) in begun.items()]
     gone_on: list[Any] = list(region_clusters._go_on(ends, 0.5, 1.0))
-    assert gone_on == ["a", "b", "e", "g"]
+    assert gone_on == ["a", "b", "e", "g", "h"]

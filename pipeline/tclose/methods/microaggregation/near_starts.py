@@ -5,7 +5,6 @@ until they are within it, which loses the more, the more confidential values dep
 quasi-identifiers. So what it loses is measured, before a search is spent on it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log
@@ -39,7 +38,7 @@ SEARCHED_RECORDS = 32_768
 MOST_UNJUDGED = 32_768
 # Of more, those of so many are judged first, one after the other: of all parts of the table.
 JUDGED_RECORDS = 2048, 8192, 32_768
-# How much more than all the first ones may lose: what so few lose can fall that far.
+# How much more than all the first ones may be taken to lose: what so few lose can fall that far.
 FIRST_MARGIN = 64.0
 # What merged clusters of near records may lose, as a share of what the balanced start loses: where
 # nothing is searched, and where it is, as a search saves more of a balanced start's loss.
@@ -55,14 +54,13 @@ NEAR_SHARE_FIRST = 0.1
 # The same of what a search from the balanced start has ended with: one from the near ones saves
 # half of theirs, or little more.
 NEAR_SHARE_OF_SEARCHED = 2.5
-# Records that a cluster has above k where it is searched, up to 2k - 1: it can lose some then. Of
-# few records, of which fewer are near, clusters of k may end at less loss.
+# Records that a cluster may have above k where it is searched, up to 2k - 1: it can lose some then.
 ROOM = 3
 # What all may be taken to lose, in times what they may: it can fall faster still.
 FALLS_FASTER = 1.5
-# What clusters of one size, with natural classes kept or not, may lose in times others to be
-# searched as well: what ends best is not always what lost least.
-NEARLY_LEAST = 1.5
+# What clusters of another size, or with natural classes kept or not, may lose in times those that
+# lose least to be searched as well, and how many of all are: the first need not end best.
+NEARLY_LEAST, MOST_ALIKE = 2.0, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,14 +92,14 @@ class NearStart:
         return found
 
     def find_first(self, loss: float) -> list[Clustering]:
-        """The clusters that a search has to begin with, if any: of balanced ones that lose so much.
+        """The clusters that a search has to begin with, if any, as from `find_beside`.
 
-        As from `find_beside`.
+        ``loss``: of the balanced start.
         """
         if self.groups.size <= SEARCHED_RECORDS:
             return []
         most_lost = NEAR_SHARE_FIRST * loss
-        return self._find_all([self._roomy], most_lost, NEARLY_LEAST * most_lost)
+        return self._find_all(most_lost, NEARLY_LEAST * most_lost)
 
     def find_beside(self, loss: float, searched: float) -> list[Clustering]:
         """The clusters from which a search may end with less loss than from balanced ones.
@@ -109,31 +107,23 @@ class NearStart:
         These lost so much before a search, and so much after it. Of one size or two, with natural
         classes kept and without, those that lose least first.
         """
-        n_records = self.groups.size
-        sizes = [self._roomy] if n_records > FEW_RECORDS else []
-        sizes += [self.problem.k] if n_records <= SEARCHED_RECORDS else []
         most_lost = min(NEAR_SHARE * loss, NEAR_SHARE_OF_SEARCHED * searched)
-        return self._find_all(sizes, most_lost, most_lost)
+        return self._find_all(most_lost, most_lost)
 
-    @property
-    def _roomy(self) -> int:
-        """Records of a cluster that is searched."""
-        return min(self.problem.k + ROOM, 2 * self.problem.k - 1)
-
-    def _find_all(
-        self, sizes: Sequence[int], most_lost: float, most_of_each: float
-    ) -> list[Clustering]:
+    def _find_all(self, most_lost: float, most_of_each: float) -> list[Clustering]:
         """Clusters of all kinds that lose nearly as little as the best, which may lose so much."""
+        k = self.problem.k
+        sizes = {k} if self.groups.size <= FEW_RECORDS else {k, min(k + ROOM, 2 * k - 1)}
         found = [
             one
-            for size in sizes
+            for size in sorted(sizes)
             for is_kept in self._list_kept()
             if (one := self._merge(size, is_kept, most_of_each, SEARCHED_RECORDS)) is not None
         ]
         least = min((lost for _, lost in found), default=0.0)
         nearly = NEARLY_LEAST * least if least <= most_lost else -np.inf
         found = [(labels, lost) for labels, lost in found if lost <= nearly]
-        return [Clustering(labels) for labels, _ in sorted(found, key=itemgetter(1))]
+        return [Clustering(labels) for labels, _ in sorted(found, key=itemgetter(1))[:MOST_ALIKE]]
 
     def _find_best(
         self, most_lost: float, most_records: int, most_unmerged: float

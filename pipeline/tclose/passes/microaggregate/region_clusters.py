@@ -4,7 +4,6 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import numpy as np
 
@@ -104,28 +103,34 @@ def cluster_region(
     def best_of(ends: Sequence[_End]) -> _End:
         return min(ends, key=lose) if len(ends) > 1 else ends[0]
 
+    ends: list[_End] = []
+    seconds: list[float] = []
+
+    def keep_best(found: Sequence[_End]) -> None:
+        ends.append(best_of(found))
+        seconds.extend(end.clusters.search_seconds for end in found)
+
+    # Of those that are alike the first promises most, where nothing is compared.
+    n_alike = 1 if compared is None and not is_small else None
     runs: list[tuple[_Search, Sequence[Clustering]]] = [
-        (search, [start, *start.alike]) for search in searches
+        (search, [start, *start.alike][:n_alike]) for search in searches
     ]
     if _has_ancestors(plan) and plan.search_budget.n_rounds:
         runs.append((_Search(merger), [start]))  # searches know nothing of them, and may lose more
     is_all = compared is None and start.beside is None
-    of_task = first, at_end if is_all else middle
-    found = list(_search_alike(runs, compared, of_task))
-    ends, ended = [best_of(some) for some in found], list(chain(*found))
+    for found in _search_alike(runs, compared, (first, at_end if is_all else middle)):
+        keep_best(found)
     if start.beside is not None:
         best = best_of(ends)
         tried = searches if is_small else [best.search]
         beside = start.beside(best.clusters.labels)
-        runs = [(search, others) for others in beside for search in tried]
-        found = list(_search_alike(runs, compared, (middle, last), best))
-        ends += [best_of(some) for some in found]
-        ended += chain(*found)
+        runs = [(search, alike[:n_alike]) for alike in beside for search in tried]
+        for found in _search_alike(runs, compared, (middle, last), best):
+            keep_best(found)
     if compared is not None:
-        gone_on = list(_go_on([(end, lose(end)) for end in ends], last, at_end))
-        ends, ended = [*ends, *gone_on], [*ended, *gone_on]
-    best = best_of(ends)
-    return replace(best.clusters, search_seconds=sum(end.clusters.search_seconds for end in ended))
+        for gone_on in list(_go_on([(end, lose(end)) for end in ends], last, at_end)):
+            keep_best([gone_on])
+    return replace(best_of(ends).clusters, search_seconds=sum(seconds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,9 +190,11 @@ class _End:
 
     @property
     def most_lost(self) -> float:
-        """What another search may end with to be nearly as good."""
-        rounds = self.clusters.rounds
-        return NEARLY_BEST * rounds[-1].loss if rounds else math.inf
+        """What another search may end with to be nearly as good: before repair, which costs it."""
+        refiner, clusters = self.search.refiner, self.clusters
+        if refiner is None or not clusters.rounds:
+            return math.inf
+        return NEARLY_BEST * max(clusters.rounds[-1].loss, refiner.measure(clusters.labels).loss)
 
     def go_on(self) -> "_End":
         """The end of the search that goes on from here with its whole budget."""
@@ -207,16 +214,16 @@ def _search_alike(
     """
     (begin, end), n_done = of_task, 0
     step = (end - begin) / max(sum(len(alike) for _, alike in runs), 1)
-    least = math.inf if best is None else best.most_lost
+    least = math.inf if best is None or compared is None else best.most_lost
     for search, alike in runs:
         found: list[_End] = []
         most_lost = least
         for start in alike:
-            of_run = begin + n_done * step, begin + (n_done + 1) * step
-            with part_of_task(*of_run):
-                limit = math.inf if compared is None else most_lost
-                found.append(search.run(start, compared, most_lost=limit))
-            most_lost, n_done = min(most_lost, found[-1].most_lost), n_done + 1
+            with part_of_task(begin + n_done * step, begin + (n_done + 1) * step):
+                found.append(search.run(start, compared, most_lost=most_lost))
+            n_done += 1
+            if compared is not None:
+                most_lost = min(most_lost, found[-1].most_lost)
         least = least if best is None else most_lost
         yield found
 

@@ -165,7 +165,7 @@ class Refiner:
             state.n_done += 1
             searched = EFFORT_OF_SEARCH * of_round.n_searches * labels.size
             state.effort += pooled.n_records + searched
-            may_end = state.n_done >= search_budget.rounds_before_merging
+            may_end = is_merged = state.n_done >= search_budget.rounds_before_merging
             if state.n_done == search_budget.rounds_before_merging:
                 before, labels = labels, merge(labels)
                 may_end = not self._lose_much(before, labels, search_budget.least_gain)
@@ -180,7 +180,7 @@ class Refiner:
             )
             if may_end and is_little(rounds, search_budget, is_free=is_free):
                 break
-            if is_hopeless(rounds, state.most_lost):
+            if is_merged and is_hopeless(rounds, state.most_lost):
                 break
         return labels
 

@@ -108,17 +108,17 @@ def is_little(rounds: list[Round], search_budget: SearchBudget, *, is_free: bool
 
 
 def still_falls(rounds: Sequence[Round]) -> float:
-    """The share of the loss that the last rounds have left: 1 where nothing was searched.
+    """The share of the loss that the last rounds have left: 1 where they saved nothing.
 
-    Of two, which group by different axes.
+    Of two, which group by different axes. What was lost when classes were merged is not lost again.
     """
     losses = [one.loss for one in rounds[-3:]]
-    return losses[-1] / losses[0] if losses and losses[0] else 1.0
+    return min(losses[-1] / losses[0], 1.0) if losses and losses[0] else 1.0
 
 
 def is_hopeless(rounds: Sequence[Round], most_lost: float) -> bool:
     """Return whether two more rounds that save as much as the last two would leave more loss."""
-    return len(rounds) > 2 and rounds[-1].loss * still_falls(rounds) > most_lost
+    return rounds[-1].loss * still_falls(rounds) > most_lost
 
 
 def estimate_share(
