@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.plan.class_sizes import choose_class_size
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.quantile_subsets import cut_subsets
-from tclose.passes.plan.search_budget import OFF, SearchBudget
+from tclose.passes.plan.search_budget import OFF
 from tclose.privacy.t_closeness import find_above
 
 TINY = Fraction(1, 10**18)
@@ -363,93 +362,3 @@ class TestStarts:
         both = self.run(["near", "far"], values, t=Fraction(0))
         assert both.n_violating == 0
         assert both.losses.squares.sum() < alone.losses.squares.sum()
-
-
-class TestStartsAlike:
-    """Starts that are searched as well, where others with 110 come near the best until then."""
-
-    def search(
-        self, alike: list[list[float]], compared: SearchBudget | None, *, is_first: bool = False
-    ) -> tuple[list[float], list[list[float]]]:
-        """What each search has to end with, and what those from starts that are alike end with."""
-        asked: list[float] = []
-
-        def run(start: Any, _: Any, *, most_lost: float) -> Any:
-            asked.append(most_lost)
-            return SimpleNamespace(most_lost=start)
-
-        runs: Any = [(SimpleNamespace(run=run), starts) for starts in alike]
-        best: Any = None if is_first else SimpleNamespace(most_lost=110.0)
-        found: Any = region_clusters._search_alike(runs, compared, (0.5, 0.9), best)
-        return asked, [[end.most_lost for end in ends] for ends in found]
-
-    def test_are_given_up_where_they_will_end_far_from_the_best_so_far(self) -> None:
-        alike = [[120.0, 70.0], [30.0], [40.0]]
-        asked, found = self.search(alike, SearchBudget(9))
-        assert asked == [110.0, 110.0, 70.0, 30.0]
-        assert found == alike
-
-    def test_of_different_searches_are_not(self) -> None:
-        alike = [[120.0, 70.0], [200.0, 90.0]]
-        asked, found = self.search(alike, SearchBudget(9), is_first=True)
-        assert asked == [np.inf, 120.0, np.inf, 200.0]
-        assert found == alike
-
-    def test_are_run_to_their_end_where_none_is_compared(self) -> None:
-        assert self.search([[1.0], [2.0]], None) == ([np.inf] * 2, [[1.0], [2.0]])
-
-    def test_have_to_end_nearly_as_well(self) -> None:
-        """As the best, before it was repaired or after, whichever is more."""
-        nothing: Any = None
-        for rounds, repaired, expected in (
-            ([9.0, 100.0], 100.0, 110.0), ([9.0, 100.0], 200.0, 220.0), ([], 5.0, np.inf),
-        ):  # fmt: skip
-            left = SimpleNamespace(loss=repaired)
-            search: Any = SimpleNamespace(refiner=SimpleNamespace(measure=lambda _, of=left: of))
-            rounds_of = [SimpleNamespace(loss=one) for one in rounds]
-            clusters: Any = SimpleNamespace(rounds=rounds_of, labels=None)
-            end = region_clusters._End(search, nothing, nothing, clusters)
-            assert end.most_lost == pytest.approx(expected)
-
-    def test_tell_the_search_and_no_more_once_it_goes_on(self) -> None:
-        asked: list[float] = []
-        labels = np.array([0, 0, 1, 1])
-
-        def refine(*given: Any) -> Any:
-            asked.append(given[-1].most_lost)
-            return labels, ()
-
-        method, records = SimpleNamespace(holds_t=False), SimpleNamespace(share=1.0)
-        plan = SimpleNamespace(method=method, search_budget=OFF)
-        merger: Any = SimpleNamespace(plan=plan, records=records, merge=None)
-        refiner: Any = SimpleNamespace(refine=refine)
-        search = region_clusters._Search(merger, refiner)
-        search.run(Clustering(labels), most_lost=3.0).go_on()
-        assert asked == [3.0, np.inf]
-
-
-def test_searches_that_may_end_best_go_on() -> None:
-    """Those whose classes hold, and that lose nearly the least, or will; not the unsearched."""
-    begun: dict[str, tuple[int, float, list[float]]] = {
-        "a": (0, 1.0, []),
-        "b": (0, 1.09, [5.0, 5.0]),
-        "c": (0, 1.11, [5.0]),
-        "d": (1, 0.5, []),
-        "e": (0, 1.21, [9.0, 5.0, 4.9, 4.5]),
-        "f": (0, 1.21, [9.0, 5.0, 4.7, 4.6]),
-        "g": (0, 1.0, [0.0, 0.0]),
-        "h": (0, 1.05, [9.0, 2.0, 3.0, 3.0]),  # merging classes lost something
-        "unsearched": (0, 0.9, []),
-    }
-
-    def end_of(name: str, losses: list[float]) -> Any:
-        nothing: Any = None
-        refiner = None if name == "unsearched" else name
-        rounds = tuple(SimpleNamespace(loss=loss) for loss in losses)
-        search: Any = SimpleNamespace(refiner=refiner, run=lambda *_, **__: name)
-        clusters: Any = SimpleNamespace(rounds=rounds, levels=None)
-        return region_clusters._End(search, nothing, nothing, clusters)
-
-    ends = [(end_of(name, losses), (above, lost)) for name, (above, lost, losses) in begun.items()]
-    gone_on: list[Any] = list(region_clusters._go_on(ends, 0.5, 1.0))
-    assert gone_on == ["a", "b", "e", "g", "h"]

@@ -190,7 +190,7 @@ class _End:
 
     @property
     def most_lost(self) -> float:
-        """What another search may end with to be nearly as good: before repair, which costs it."""
+        """The loss up to which another search is nearly as good: as searched or as repaired."""
         refiner, clusters = self.search.refiner, self.clusters
         if refiner is None or not clusters.rounds:
             return math.inf
