@@ -1,15 +1,14 @@
 """One round: groups of classes are searched each for itself, and nothing that is kept gets lost."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.naive import naive_refine
-from support.tables.classed_records import MARGIN, ClassedRecords, classed_records, relabel
-from support.tables.random_tables import repeatable, starts_of
+from support.tables.classed_records import ClassedRecords, classed_records
+from support.tables.random_tables import repeatable
+from support.tables.searched_groups import check_groups, groupings, search_groups
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.refine_blocks import measure_classes, refine_blocks
 from tclose.kernels.refinement.search import LEAST_GAIN
@@ -23,30 +22,10 @@ hows = st.tuples(
 def run_round(
     records: ClassedRecords, groups: list[list[int]], how: tuple[int, int, int, int]
 ) -> tuple[ClassedRecords, int]:
-    values, levels, weights, *rest = records.arrays()
-    by_class = group_by_label(records.labels, records.n_classes)
-    columns = values, levels, weights
-    labels = records.labels.copy()
-    in_groups = np.array([c for group in groups for c in group], dtype=np.int64)
-    n_exchanges = refine_blocks(
-        (*columns, *rest),
-        labels,
-        by_class,
-        (in_groups, starts_of([len(group) for group in groups])),
-        (records.k, *how),
-        LEAST_GAIN,
-    )
-    rows = [np.flatnonzero(labels == c).tolist() for c in range(records.n_classes)]
-    return relabel(records, rows), n_exchanges
+    def search(arrays, labels, by_class, in_groups) -> int:
+        return refine_blocks(arrays, labels, by_class, in_groups, (records.k, *how), LEAST_GAIN)
 
-
-@st.composite
-def groupings(draw: st.DrawFn, n_classes: int) -> list[list[int]]:
-    """Groups of classes in any order, some classes in none."""
-    order = list(draw(st.permutations(range(n_classes))))
-    chosen = order[: draw(st.integers(1, n_classes))]
-    cut = draw(st.integers(0, len(chosen)))
-    return [group for group in (chosen[:cut], chosen[cut:]) if group]
+    return search_groups(records, groups, search)
 
 
 class TestRound:
@@ -57,29 +36,7 @@ class TestRound:
     ) -> None:
         groups = data.draw(groupings(before.n_classes))
         after, n_exchanges = run_round(before, groups, how)
-        old, new = before.classes, after.classes
-        assert len(new) == len(old)
-        assert min(map(len, new)) >= before.k
-        in_groups = {c for group in groups for c in group}
-        for c in set(range(len(old))) - in_groups:
-            assert new[c] == old[c]
-        has_changed = [self.check_group(before, after, group) for group in groups]
-        assert any(has_changed) == (n_exchanges > 0)
-
-    def check_group(self, before: ClassedRecords, after: ClassedRecords, group: list[int]) -> bool:
-        """A group's records stay within it; what has changed lost less or is less above."""
-        old = [before.classes[c] for c in group]
-        new = [after.classes[c] for c in group]
-        assert sorted(i for rows in old for i in rows) == sorted(i for rows in new for i in rows)
-        if old == new:
-            return False
-        excess = [naive_refine.excess(before, classes) for classes in (old, new)]
-        loss = [naive_refine.released_loss(before, classes) for classes in (old, new)]
-        assert excess[1] <= excess[0] + Fraction(MARGIN)
-        assert loss[1] < loss[0] or excess[1] < excess[0]
-        if excess[0] == 0:
-            assert excess[1] == 0
-        return True
+        assert check_groups(before, after, groups) == (n_exchanges > 0)
 
     def test_what_a_release_would_lose_more_by_is_not_kept(self) -> None:
         """Fewer strays by half the mean 0/1 distance, more by the mode: all stays as it was."""

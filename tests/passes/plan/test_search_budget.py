@@ -7,17 +7,19 @@ import pytest
 from tclose.passes.plan.search_budget import (
     FAST,
     FAST_SMALL,
-    FULL,
+    FULL_PER_RECORD,
+    FULL_TIMES,
     LARGE_TABLE,
     LARGEST_LEAST_GAIN,
     LEAN,
     LEAN_LARGE,
     LEAST_GAIN_OF_A_MILLION,
     MOST_OF_BLOCK,
+    MOST_PER_RECORD,
     OFF,
     SMALL_TABLE,
+    TIMES,
     USUAL_SIZE,
-    WIDE,
     SearchBudget,
     choose_search_budget,
     count_block_classes,
@@ -27,10 +29,10 @@ from tclose.passes.plan.search_budget import (
 class TestEffort:
     @pytest.mark.parametrize(
         ("said", "search_budget"),
-        [("off", OFF), ("lean", LEAN), ("fast", FAST_SMALL), ("full", WIDE)],
+        [("off", OFF), ("lean", LEAN), ("fast", FAST_SMALL)],
     )
     def test_named(self, said: str, search_budget: SearchBudget) -> None:
-        assert choose_search_budget(said, 1) == search_budget
+        assert choose_search_budget(said, SMALL_TABLE) == search_budget
 
     @pytest.mark.parametrize(("said", "n_budgets"), [("off", 1), ("lean", 2)])
     def test_of_these_few_depend_on_the_size(self, said: str, n_budgets: int) -> None:
@@ -54,7 +56,7 @@ class TestEffort:
         sizes = [SMALL_TABLE + 1, 100_000, 300_000, 1_000_000, 3_000_000, 10**11]
         gains = [choose_search_budget("fast", size).least_gain for size in sizes]
         largest = LARGEST_LEAST_GAIN
-        assert gains == pytest.approx([0.005, 0.005, 0.015, 0.05, largest, largest])
+        assert gains == pytest.approx([0.003, 0.005, 0.015, 0.05, largest, largest])
         assert {
             replace(choose_search_budget("fast", size), least_gain=FAST.least_gain)
             for size in sizes
@@ -65,19 +67,28 @@ class TestEffort:
         assert (1 - FAST.least_gain) ** FAST.n_rounds < 0.6
         assert FAST.least_gain > 0
 
-    def test_full_is_wide_where_that_takes_minutes(self) -> None:
-        assert choose_search_budget("full", SMALL_TABLE) is WIDE
-        assert choose_search_budget("full", SMALL_TABLE + 1) is FULL
+    @pytest.mark.parametrize("n_records", [1, SMALL_TABLE, SMALL_TABLE + 1, 60_000, 10**9])
+    def test_full_goes_on_from_where_fast_ends(self, n_records: int) -> None:
+        """Its rounds are fast's, or more where fast's end early; it never loses more."""
+        fast, full = (choose_search_budget(said, n_records) for said in ("fast", "full"))
+        assert full.n_perturbed >= FULL_TIMES * fast.n_perturbed
+        assert full.n_perturbed >= FULL_PER_RECORD * n_records
+        assert full.least_gain <= fast.least_gain
+        same_ends = replace(full, n_perturbed=fast.n_perturbed, least_gain=fast.least_gain)
+        assert same_ends == fast
 
-    def test_full_goes_on_from_where_fast_ends(self) -> None:
-        """So that it never loses more."""
-        assert FULL.after is FAST
-        assert WIDE.after is FAST_SMALL
+    def test_records_of_small_tables_are_perturbed_alike(self) -> None:
+        """Larger ones have some seconds for all: those of a million are not perturbed once."""
+        sizes = [1, 300, 10_000, SMALL_TABLE, 100_000, 1_000_000]
+        each = [choose_search_budget("fast", size).n_perturbed / size for size in sizes]
+        assert each == [*[MOST_PER_RECORD] * 3, *[FAST.n_perturbed / n for n in sizes[3:]]]
+        assert each[-1] < TIMES < each[-2]
 
     def test_names_are_in_order(self) -> None:
+        full = choose_search_budget("full", SMALL_TABLE)
         assert OFF.n_rounds == 0 < LEAN.n_rounds < FAST.n_rounds
-        assert LEAN.least_gain <= FULL.least_gain < FAST.least_gain
-        assert FAST.seconds is FULL.seconds is WIDE.seconds is None
+        assert OFF.n_perturbed == LEAN.n_perturbed == 0 < FAST.n_perturbed < full.n_perturbed
+        assert FAST.seconds is full.seconds is None
 
     @pytest.mark.parametrize("n_rounds", [0, 1, 17])
     def test_rounds(self, n_rounds: int) -> None:
@@ -100,7 +111,9 @@ class TestEffort:
         search_budget = choose_search_budget(said, 1)
         assert search_budget.seconds == seconds
         assert search_budget.n_rounds >= 1_000
-        assert search_budget.least_gain == 0.0
+        fast = replace(FAST, n_rounds=search_budget.n_rounds, seconds=seconds)
+        assert replace(search_budget, n_perturbed=FAST.n_perturbed) == fast
+        assert search_budget.n_perturbed > 1e9 * FAST.n_perturbed
 
 
 class TestRounds:
@@ -113,12 +126,11 @@ class TestRounds:
     ) -> None:
         """But for small tables, where all takes little."""
         whole = choose_search_budget(said, n_records)
-        of_fast = whole.after or whole
-        searched = [of_fast.of_round(r) for r in range(4)]
-        assert searched == [LEAN] * n_first + [of_fast] * (4 - n_first)
+        searched = [whole.of_round(r) for r in range(4)]
+        assert searched == [LEAN] * n_first + [whole] * (4 - n_first)
 
     def test_others_are_alike(self) -> None:
-        for budget in (LEAN, FULL, SearchBudget(40)):
+        for budget in (LEAN, FAST_SMALL, SearchBudget(40)):
             assert budget.of_round(0) is budget.of_round(9) is budget
 
     def test_exchanges_of_large_classes_may_save_less(self) -> None:
@@ -132,8 +144,8 @@ class TestRounds:
 
     def test_classes_are_merged_after_six_sweeps(self) -> None:
         """Of two sweeps a round, or of four."""
-        budgets = [FAST, FAST_SMALL, LEAN, FULL, SearchBudget(40)]
-        assert [budget.rounds_before_merging for budget in budgets] == [3, 2, 3, 2, 2]
+        budgets = [FAST, FAST_SMALL, LEAN, SearchBudget(40)]
+        assert [budget.rounds_before_merging for budget in budgets] == [3, 2, 3, 2]
 
 
 class TestToCompare:
@@ -144,10 +156,9 @@ class TestToCompare:
             whole = choose_search_budget(said, n_records)
             part = whole.to_compare
             assert part is not None
-            first = whole.after or whole
-            assert (part.free_effort, part.least_gain) == (0, LARGEST_LEAST_GAIN)
-            least_gain, free = first.least_gain, first.free_effort
-            assert replace(part, least_gain=least_gain, free_effort=free) == first
+            assert (part.n_perturbed, part.least_gain) == (0, LARGEST_LEAST_GAIN)
+            least_gain, n_perturbed = whole.least_gain, whole.n_perturbed
+            assert replace(part, least_gain=least_gain, n_perturbed=n_perturbed) == whole
 
     @pytest.mark.parametrize("said", ["off", "lean", 40, "10s"])
     def test_is_none_of_what_no_gain_ends(self, said: str | int) -> None:

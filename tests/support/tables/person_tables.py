@@ -12,7 +12,7 @@ from tclose.kernels.emd.tree import star_metric
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Int64
 from tclose.model.distribution import TreeMetric
-from tclose.passes.microaggregate.search.refine_classes import make_refiner
+from tclose.passes.microaggregate.search.make_refiners import make_refiner
 from tclose.passes.microaggregate.search.refine_units import (
     UnitRefiner,
     make_unit_refiner,

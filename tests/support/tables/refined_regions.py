@@ -14,7 +14,8 @@ from support.tables.classed_records import MARGIN, ClassedRecords, classed_recor
 from support.tables.random_tables import repeatable
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Int64
-from tclose.passes.microaggregate.search.refine_classes import Refiner, make_refiner
+from tclose.passes.microaggregate.search.make_refiners import make_refiner
+from tclose.passes.microaggregate.search.refine_classes import Refiner
 from tclose.passes.plan.search_budget import SearchBudget
 
 fewer = settings(repeatable, max_examples=count(10, 100))

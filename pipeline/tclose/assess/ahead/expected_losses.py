@@ -99,13 +99,11 @@ def expect_losses(
 def _without_long_search(policy: Policy, n_records: int) -> tuple[Policy, bool]:
     """Return the policy with a search that ends soon, and whether its own is longer."""
     budget = choose_search_budget(policy.method.refine, n_records)
-    if budget.after is None and budget.seconds is None and budget.n_rounds <= FAST_ROUNDS:
+    fast = choose_search_budget("fast", n_records)
+    if budget.n_rounds <= fast.n_rounds and budget.n_perturbed <= fast.n_perturbed:
         return policy, False
     method = policy.method.model_copy(update={"refine": "fast"})
     return policy.model_copy(update={"method": method}), True
-
-
-FAST_ROUNDS = choose_search_budget("fast", 0).n_rounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +178,7 @@ class _Ahead:
         """
         budget = choose_search_budget(self.policy.method.refine, self.drawn.n_table)
         share = n_records / max(1, self.drawn.n_table)
-        return replace(budget, free_effort=round(share * budget.free_effort))
+        return replace(budget, n_perturbed=round(share * budget.n_perturbed))
 
 
 def _extrapolate(

@@ -25,12 +25,9 @@ from tclose.passes.microaggregate.losses import lose_by_aggregate
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.release_classes import aggregate_column
 from tclose.passes.microaggregate.repair.repair_region import Merger
+from tclose.passes.microaggregate.search.make_refiners import make_person_refiner, make_refiner
 from tclose.passes.microaggregate.search.mend_persons import PersonMender
-from tclose.passes.microaggregate.search.refine_classes import (
-    Refiner,
-    make_person_refiner,
-    make_refiner,
-)
+from tclose.passes.microaggregate.search.refine_classes import Refiner
 from tclose.passes.microaggregate.search.rounds import Round, SearchState, still_falls
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import LEAN, SMALL_TABLE, SearchBudget
@@ -270,7 +267,7 @@ def _make_searches(
     limits = tuple(float(t) for t in plan.max_emds)
     refiner = make_refiner(*of_records, limits, plan.k, key, n_threads)
     searches.append(_Search(merger, refiner))
-    if plan.n_records <= FEW_RECORDS and plan.search_budget.free_effort:
+    if plan.n_records <= FEW_RECORDS and plan.search_budget.n_perturbed:
         searches += [replace(search, budget=LEAN) for search in searches]
     return searches
 

@@ -22,10 +22,10 @@ class SearchBudget:
     `share_of_exchange`;
     ``least_gain``: share of the usual loss that a round has to save for another one to follow;
     ``seconds``: computing time for the whole table, over all workers; ``n_pooled``: neighbours of a
-    class that pools are made of, 0 for no pools; ``free_effort``: records of pools, for the whole
-    table, up to which rounds go on that save less than ``least_gain``: some seconds, so that small
-    tables are searched thoroughly; ``first``: what the first rounds search by, as many as it has;
-    ``after``: of a search that comes first.
+    class that pools are made of, 0 for no pools; ``n_perturbed``: records that are perturbed after
+    the rounds, each counted as often as its group is, for the whole table: some seconds, so that
+    small tables are searched thoroughly; ``first``: what the first rounds search by, as many as it
+    has.
     """
 
     n_rounds: int
@@ -38,9 +38,8 @@ class SearchBudget:
     least_gain: float = 0.0
     seconds: float | None = None
     n_pooled: int = 10
-    free_effort: int = 0
+    n_perturbed: int = 0
     first: "SearchBudget | None" = None
-    after: "SearchBudget | None" = None
 
     @property
     def rounds_before_merging(self) -> int:
@@ -62,10 +61,9 @@ class SearchBudget:
     @property
     def to_compare(self) -> "SearchBudget | None":
         """The part of it that several starts are compared by, if a part tells which ends best."""
-        first = self.after or self
-        if self.after is None and not 0 < first.least_gain < LARGEST_LEAST_GAIN:
+        if self.seconds is not None or not 0 < self.least_gain < LARGEST_LEAST_GAIN:
             return None
-        return replace(first, free_effort=0, least_gain=LARGEST_LEAST_GAIN)
+        return replace(self, n_perturbed=0, least_gain=LARGEST_LEAST_GAIN)
 
 
 OFF = SearchBudget(0)
@@ -84,32 +82,33 @@ LEAN = SearchBudget(
 # tenth more loss in half of the time.
 FAST = SearchBudget(
     256,
-    free_effort=6_000_000,
+    n_perturbed=2_000_000,
     block_classes=512,
     n_partners=6,
     n_searches=2,
     n_sweeps=1,
     least_exchange=0.003,
-    least_gain=0.005,
+    least_gain=0.003,
     first=LEAN,
 )
 # Of a table of few blocks partners that are found anew more often are not the same again.
 SMALL_TABLE = 25_000
 # And its records are dealt out anew, which takes two to three times as long and loses a twentieth
 # to an eighth less. First rounds that look at little save no time there, and lose 1 or 2 % more.
-FAST_SMALL = replace(
-    FAST, n_searches=2 * FAST.n_searches, least_gain=2 * FAST.least_gain, n_together=512, first=None
-)
+FAST_SMALL = replace(FAST, n_searches=2 * FAST.n_searches, n_together=512, first=None)
 # What a round of fast has to save of a million records, which lose 4 % more by it in half of the
 # time.
 LEAST_GAIN_OF_A_MILLION = 0.05
 # Of a large table, where all else takes little: a fifth less time, and of discharges 4 % more loss.
 LARGE_TABLE = 2_000_000
 LEAN_LARGE = replace(LEAN, block_classes=128, least_exchange=0.015)
-# What full does goes on from where fast ends, so that its search never ends at more loss.
-FULL = SearchBudget(40, block_classes=256, n_together=256, least_gain=0.0005, after=FAST)
-# The same for small tables, with more classes together: what is dealt out there takes longer.
-WIDE = SearchBudget(40, block_classes=1024, n_together=1024, least_gain=0.0003, after=FAST_SMALL)
+# Perturbations of a group of classes in a pass, which the search of all its pairs comes before.
+TIMES = 4
+# How often a record of a small table is perturbed, at most.
+MOST_PER_RECORD = 100
+# In times what fast perturbs, and of any record: up to ten times the time of all that fast does.
+FULL_TIMES, FULL_PER_RECORD = 20, 400
+UNLIMITED = 10**18
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -117,19 +116,21 @@ def choose_search_budget(refine: str | int, n_records: int) -> SearchBudget:
     """Return the budget of a policy's ``method.refine`` on a table of ``n_records``."""
     if isinstance(refine, int):
         return SearchBudget(refine)
-    if refine == "fast":
-        if n_records <= SMALL_TABLE:
-            return FAST_SMALL
-        per_table = LEAST_GAIN_OF_A_MILLION * n_records / 1e6
-        least_gain = max(FAST.least_gain, min(per_table, LARGEST_LEAST_GAIN))
-        return replace(FAST, least_gain=least_gain)
     named = {"off": OFF, "lean": LEAN_LARGE if n_records > LARGE_TABLE else LEAN}
     if refine in named:
         return named[refine]
+    fast = FAST_SMALL if n_records <= SMALL_TABLE else FAST
+    n_perturbed = min(fast.n_perturbed, MOST_PER_RECORD * n_records)
     if refine == "full":
-        return WIDE if n_records <= SMALL_TABLE else FULL
+        most = max(FULL_TIMES * n_perturbed, FULL_PER_RECORD * n_records)
+        return replace(fast, n_perturbed=most)
+    if refine == "fast":
+        per_table = LEAST_GAIN_OF_A_MILLION * n_records / 1e6
+        least_gain = max(fast.least_gain, min(per_table, LARGEST_LEAST_GAIN))
+        return replace(fast, n_perturbed=n_perturbed, least_gain=least_gain)
     number = refine.rstrip("sminh ")
-    return SearchBudget(10_000, seconds=float(number) * UNITS[refine[len(number) :].strip()])
+    seconds = float(number) * UNITS[refine[len(number) :].strip()]
+    return replace(FAST, n_rounds=10_000, n_perturbed=UNLIMITED, seconds=seconds)
 
 
 # Larger classes are left as they are: the sums of a table that distances are made of are held for

@@ -17,8 +17,9 @@ from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.block import count_seconds_after, gather_block
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Int64
+from tclose.passes.microaggregate.search.make_refiners import make_person_refiner
 from tclose.passes.microaggregate.search.mend_persons import PersonMender
-from tclose.passes.microaggregate.search.refine_classes import Refiner, make_person_refiner
+from tclose.passes.microaggregate.search.refine_classes import Refiner
 from tclose.passes.plan.search_budget import SearchBudget
 from tclose.privacy.person_closeness import PersonDemand
 

@@ -35,7 +35,7 @@ from support.tables.refined_regions import (
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.refinement.search import LARGEST_MENDED
 from tclose.passes.microaggregate.search.cut_points import orthonormal
-from tclose.passes.microaggregate.search.refine_classes import make_refiner
+from tclose.passes.microaggregate.search.make_refiners import make_refiner
 from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
 
 

@@ -9,7 +9,7 @@ from support.naive import naive_refine
 from support.tables.classed_records import ClassedRecords
 from support.tables.random_tables import distribution_of, unweighted
 from support.tables.refined_regions import fewer, refiner_of, regions
-from tclose.passes.microaggregate.search.refine_classes import make_refiner
+from tclose.passes.microaggregate.search.make_refiners import make_refiner
 
 
 def excess_of(records: ClassedRecords) -> float:

@@ -14,11 +14,13 @@ from support.tables.random_tables import distribution_of, repeatable
 from support.tables.refined_regions import keep, refiner_of
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.search import refine_classes
+from tclose.passes.microaggregate.search import rounds as rounds_module
 from tclose.passes.microaggregate.search.pool_classes import Pooled
 from tclose.passes.microaggregate.search.rounds import (
     Round,
     SearchState,
     estimate_share,
+    is_exhausted,
     is_hopeless,
     is_little,
     is_worth_pools,
@@ -103,11 +105,12 @@ class TestBudget:
     def test_time_ends_it(self, share: float, n_rounds: int, monkeypatch) -> None:
         """Ten seconds; the clock says two more each time it is looked at."""
         ticks = iter(range(100, 1_000, 2))
-        monkeypatch.setattr(refine_classes, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
-        labels, rounds = self.refine(choose_search_budget("10s", 1), share=share)
+        monkeypatch.setattr(rounds_module, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+        budget = choose_search_budget("10s", 1)
+        labels, rounds = self.refine(budget, share=share)
         assert len(rounds) == n_rounds + 1
         monkeypatch.undo()
-        expected, _ = self.refine(SearchBudget(n_rounds))
+        expected, _ = self.refine(replace(budget, n_rounds=n_rounds, n_perturbed=0, seconds=None))
         assert labels.tolist() == expected.tolist()
 
     def test_real_time_ends_it(self) -> None:
@@ -134,32 +137,54 @@ class TestBudget:
         self.refine(SearchBudget(1), merge=lambda labels: pytest.fail("too early"))
 
 
-class TestFreeEffort:
-    """While effort is free, rounds go on that save too little to follow otherwise."""
+class TestPerturbations:
+    """After the rounds near classes are perturbed, pass by pass, and lose less."""
 
-    def rounds(self, share: float, n_rounds: int) -> list[Round]:
-        losses = [(1 - share) ** r for r in range(n_rounds)]
-        return [Round(loss, 0.0, loss) for loss in losses]
+    def refine(self, n_perturbed: int, share: float = 1.0, n_threads: int = 1):
+        records = TestBudget().region()
+        budget = SearchBudget(40, least_gain=0.1, n_perturbed=n_perturbed)
+        refiner = replace(refiner_of(records), n_threads=n_threads)
+        return refiner.refine(records.labels, budget, keep, share)
 
     @pytest.mark.parametrize(
-        ("share", "is_free", "expected"),
-        [
-            (0.02, False, False),
-            (0.005, False, True),
-            (0.005, True, False),
-            (0.000003, True, True),
-        ],
+        ("n_perturbed", "share", "n_passes"),
+        [(0, 1, 0), (2399, 1, 0), (2400, 1, 1), (12_000, 1, 5), (12_000, 0.5, 2)],
     )
-    def test_asks_for_less(self, share: float, is_free: bool, expected: bool) -> None:
-        budget = SearchBudget(99, least_gain=0.01)
-        assert is_little(self.rounds(share, 20), budget, is_free=is_free) == expected
+    def test_are_as_many_as_are_paid_for(
+        self, n_perturbed: int, share: float, n_passes: int
+    ) -> None:
+        """Each of the 600 records counts as often as its group is perturbed: four times."""
+        n_rounds = len(self.refine(0)[1])
+        assert len(self.refine(n_perturbed, share)[1]) == n_rounds + n_passes
 
-    def test_has_more_rounds(self) -> None:
-        records = TestBudget().region()
-        budgets = [SearchBudget(40, least_gain=0.1, free_effort=effort) for effort in (0, 10**7)]
-        refined = [refiner_of(records).refine(records.labels, b, keep, 1.0) for b in budgets]
-        assert len(refined[0][1]) < len(refined[1][1])
-        assert refined[1][1][-1].loss < refined[0][1][-1].loss
+    def test_lose_less_from_one_pass_to_the_next(self) -> None:
+        _, rounds = self.refine(0)
+        _, more = self.refine(120_000)
+        assert more[: len(rounds)] == rounds
+        losses = [one.loss for one in more[len(rounds) - 1 :]]
+        assert losses == sorted(losses, reverse=True)
+        assert losses[-1] < 0.97 * losses[0]
+
+    def test_threads_change_nothing(self) -> None:
+        one, three = (self.refine(24_000, n_threads=n) for n in (1, 3))
+        assert one[0].tolist() == three[0].tolist()
+        assert one[1] == three[1]
+
+    def test_end_where_nothing_is_lost(self) -> None:
+        records = replace(TestBudget().region(), numeric=np.zeros((3, 600)))
+        budget = SearchBudget(2, n_perturbed=10**6)
+        _, rounds = refiner_of(records).refine(records.labels, budget, keep, 1.0)
+        assert len(rounds) == 3
+
+    @pytest.mark.parametrize(
+        ("share", "n_rounds", "expected"),
+        [(0.00001, 99, False), (0.000001, 99, True), (0.000001, 32, False)],
+    )
+    def test_end_where_many_save_next_to_nothing(
+        self, share: float, n_rounds: int, expected: bool
+    ) -> None:
+        rounds = [Round((1 - share) ** r, 0.0, (1 - share) ** r) for r in range(n_rounds)]
+        assert is_exhausted(rounds) == expected
 
 
 class TestSearchThatGoesOn:
@@ -167,8 +192,7 @@ class TestSearchThatGoesOn:
         "budget",
         [
             SearchBudget(40, least_gain=0.01),
-            SearchBudget(40, least_gain=0.1, free_effort=60_000),
-            SearchBudget(4, n_partners=30, after=SearchBudget(30, least_gain=0.02)),
+            SearchBudget(40, least_gain=0.1, n_perturbed=60_000),
         ],
     )
     def test_ends_as_if_it_had_never_stopped(self, budget: SearchBudget) -> None:
@@ -222,19 +246,6 @@ class TestHopelessSearch:
         assert gone_on[0].tolist() == at_once[0].tolist()
 
 
-class TestSearchThatComesFirst:
-    def test_is_gone_on_from(self) -> None:
-        records, first = TestBudget().region(), SearchBudget(3, n_sweeps=1)
-        both = SearchBudget(2, n_partners=30, after=first)
-        alone, together = (
-            refiner_of(records).refine(records.labels, budget, keep, 1.0)[1]
-            for budget in (first, both)
-        )
-        assert together[:4] == alone
-        assert len(together) == 6
-        assert together[-1].loss < alone[-1].loss
-
-
 class TestUsualLoss:
     """What a search has to gain is a share of what classes lose that do not lose most."""
 
@@ -251,9 +262,9 @@ class TestUsualLoss:
     def test_decides_whether_rounds_go_on(self) -> None:
         budget = SearchBudget(99, least_gain=0.01)
         rounds = [Round(1e6, 0.0, 100.0), Round(1e6 - 5, 0.0, 95.0), Round(1e6 - 9, 0.0, 91.0)]
-        assert not is_little(rounds, budget, is_free=False)
+        assert not is_little(rounds, budget)
         same = [Round(one.loss, 0.0, one.loss) for one in rounds]
-        assert is_little(same, budget, is_free=False)
+        assert is_little(same, budget)
 
 
 class TestWorthPools:
@@ -328,19 +339,16 @@ class TestShares:
     BUDGET = replace(FAST, least_gain=0.01, n_rounds=100)
 
     @staticmethod
-    def estimate(losses: list[float], effort: float = 1.0, budget: SearchBudget = BUDGET) -> float:
+    def estimate(losses: list[float], budget: SearchBudget = BUDGET) -> float:
         rounds = [Round(loss, 0.1, 100.0) for loss in losses]
-        return estimate_share(rounds, budget, len(rounds) - 1, effort)
+        return estimate_share(rounds, budget, len(rounds) - 1)
 
     def test_what_rounds_save_says_it(self) -> None:
         """From a tenth to a hundredth of the loss: a third of the way, and two thirds."""
         assert self.estimate([100, 90, 90 - 10 ** (2 / 3)]) == pytest.approx(1 / 3)
         assert self.estimate([100, 90, 90 - 10 ** (1 / 3)]) == pytest.approx(2 / 3)
         assert self.estimate([100, 90, 89.5]) == 1.0
-
-    def test_effort_that_is_free_is_spent(self) -> None:
-        assert self.estimate([100, 90, 89.5], effort=0.2) == 0.2
-        assert self.estimate([100, 100, 100], effort=0.3) == 0.3
+        assert self.estimate([100, 100, 100]) == 1.0
 
     def test_without_a_gain_to_reach_rounds_are_counted(self) -> None:
         assert self.estimate([100, 90, 80], budget=replace(LEAN, n_rounds=4)) == 0.5

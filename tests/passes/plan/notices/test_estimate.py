@@ -18,7 +18,7 @@ from tclose.passes.plan.notices.estimate import (
     search_bytes,
     task_megabytes,
 )
-from tclose.passes.plan.search_budget import FAST, FULL, OFF, SearchBudget
+from tclose.passes.plan.search_budget import FAST, OFF, SearchBudget, choose_search_budget
 from tclose.policy.sections import engine_settings
 from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import worker_memory
@@ -47,8 +47,9 @@ class TestBytes:
 
     def test_grow_with_the_block(self):
         assert search_bytes(plan_of(50, SearchBudget(3))) == 800 * 50 * 4
-        assert search_bytes(plan_of(50, FULL, block_clusters=2**62)) == 800 * 50 * 4
-        assert search_bytes(plan_of(50, FULL)) == search_bytes(plan_of(50))  # of what comes first
+        full = choose_search_budget("full", 4_000)
+        assert search_bytes(plan_of(50, full, block_clusters=2**62)) == 800 * 50 * 4
+        assert search_bytes(plan_of(50, full)) == search_bytes(plan_of(50))
 
     def test_none_without_a_search_or_without_such_values(self):
         assert search_bytes(plan_of(50, OFF)) == 0

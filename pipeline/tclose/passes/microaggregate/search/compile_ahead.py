@@ -9,8 +9,9 @@ import numpy as np
 from tclose.kernels.refinement.pool_parts import MOST_POOLED
 from tclose.methods.scaling import Scaled
 from tclose.model.distribution import Distribution
+from tclose.passes.microaggregate.search.make_refiners import make_refiner
 from tclose.passes.microaggregate.search.pool_classes import pool_classes
-from tclose.passes.microaggregate.search.refine_classes import Refiner, make_refiner
+from tclose.passes.microaggregate.search.refine_classes import Refiner
 
 N_RECORDS, K = 6, 3
 

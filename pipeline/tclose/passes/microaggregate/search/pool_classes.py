@@ -20,8 +20,6 @@ PASSES = (
 )
 # Round by round, by what neighbours are found: mostly by records, as one may fit elsewhere.
 BY_TURNS = (CENTRE, FARTHEST, DRAWN, DRAWN)
-# The time that a search for exchanges takes for a record, in records of pools.
-EFFORT_OF_SEARCH = 6.25
 # Pools are barred by t where more than so many would save loss and are above it, for each that is
 # kept; after so many rounds in a row none are cut any more.
 BARRED_PER_KEPT, BARRED_ROUNDS = 10, 2

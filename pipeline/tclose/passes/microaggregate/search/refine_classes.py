@@ -3,18 +3,15 @@
 The loss is the objective, k and t are the constraints: a round keeps both, so it can stop anywhere.
 """
 
-import math
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tclose.kernels.aggregate import group_by_label
-from tclose.kernels.emd.ordered import ERROR_PER_STEP
-from tclose.kernels.emd.ordered_delta import compute_record_terms, table_sums
+from tclose.kernels.emd.ordered_delta import table_sums
 from tclose.kernels.emd.tree_delta import Trees
 from tclose.kernels.refinement.block import SPARE
 from tclose.kernels.refinement.neighbours import (
@@ -29,30 +26,30 @@ from tclose.kernels.refinement.refine_blocks import (
     refine_blocks,
 )
 from tclose.kernels.refinement.search import LARGEST_MENDED, LEAST_GAIN
-from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Float64, Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.search.cut_points import cut_points
 from tclose.passes.microaggregate.search.group_threads import map_groups
+from tclose.passes.microaggregate.search.perturb_classes import GROUP_CLASSES, perturb_classes
 from tclose.passes.microaggregate.search.pool_classes import (
     BARRED_ROUNDS,
-    EFFORT_OF_SEARCH,
     NO_POOLS,
     Pooled,
     pool_classes,
 )
 from tclose.passes.microaggregate.search.rounds import (
+    Clock,
     Round,
     SearchState,
     estimate_share,
+    is_exhausted,
     is_hopeless,
     is_little,
     is_worth_pools,
     sum_usual,
 )
-from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget, count_block_classes
-from tclose.privacy.person_closeness import PersonDemand
-from tclose.privacy.t_closeness import class_distances, stack_trees
+from tclose.passes.plan.search_budget import MAX_SEARCHED, TIMES, SearchBudget, count_block_classes
+from tclose.privacy.t_closeness import class_distances
 from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
 
 NO_PERSONS = np.empty(0, dtype=np.int64)
@@ -62,8 +59,8 @@ BY_TURNS = (CENTRE, FARTHEST, CENTRE, DRAWN)
 SWEEPS_OF_MENDING = 4
 # Classes above `LARGEST_MENDED` are searched up to so many times the median size of all.
 MUCH_LARGER = 8
-# Of the time for two searches, one after the other.
-PARTS_OF_SEARCHES = (0.0, 0.15), (0.15, 1.0)
+# Of the time for a search, where classes are perturbed after its rounds.
+SHARE_OF_ROUNDS = 0.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,28 +125,26 @@ class Refiner:
                 labels = self.repair(labels, block_starts)
                 state.rounds.append(self.measure(labels))
             state.begin_anew()
-        budgets = [one for one in (search_budget.after, search_budget) if one is not None]
-        parts = PARTS_OF_SEARCHES if len(budgets) > 1 else ((0.0, 1.0),)
-        for number, (budget, (begin, end)) in enumerate(zip(budgets, parts, strict=True)):
-            if number:
-                state.begin_anew()
-            with part_of_task(begin, end):
-                labels = self._search(labels, budget, merge, share, state)
+        rounds_end = SHARE_OF_ROUNDS if search_budget.n_perturbed else 1.0
+        clock = Clock.start(search_budget.seconds, share)
+        with part_of_task(0.0, rounds_end):
+            labels, is_open = self._run_rounds(labels, search_budget, merge, clock, state)
+        if is_open and search_budget.n_perturbed:
+            with part_of_task(rounds_end, 1.0):
+                labels = self._perturb(labels, search_budget.n_perturbed * share, clock, state)
         return labels, tuple(state.rounds)
 
-    def _search(
+    def _run_rounds(
         self,
         labels: Int64,
         search_budget: SearchBudget,
         merge: Callable[[Int64], Int64],
-        share: float,
+        clock: Clock,
         state: SearchState,
-    ) -> Int64:
-        """Run the rounds of one budget."""
-        started, free_effort = time.monotonic(), search_budget.free_effort * share
+    ) -> tuple[Int64, bool]:
+        """Run rounds; return whether it is worth its time to go on from where they end."""
         for _ in range(search_budget.n_rounds):
-            spent = time.monotonic() - started
-            if search_budget.seconds is not None and spent >= search_budget.seconds * share:
+            if (spent := clock.spent) >= 1:
                 break
             is_pooled = state.n_barred < BARRED_ROUNDS and is_worth_pools(state.since_begin)
             of_round = search_budget.of_round(state.n_done)
@@ -163,26 +158,52 @@ class Refiner:
             if is_pooled:
                 state.n_barred = state.n_barred + 1 if pooled.are_barred else 0
             state.n_done += 1
-            searched = EFFORT_OF_SEARCH * of_round.n_searches * labels.size
-            state.effort += pooled.n_records + searched
             may_end = is_merged = state.n_done >= search_budget.rounds_before_merging
             if state.n_done == search_budget.rounds_before_merging:
                 before, labels = labels, merge(labels)
                 may_end = not self._lose_much(before, labels, search_budget.least_gain)
             state.rounds.append(self.measure(labels))
-            is_free = state.effort < free_effort
-            of_free = state.effort / free_effort if is_free else 1.0
             rounds = state.since_begin
-            tell_share(
-                spent / (search_budget.seconds * share)
-                if search_budget.seconds is not None
-                else estimate_share(rounds, search_budget, len(rounds) - 1, of_free)
-            )
-            if may_end and is_little(rounds, search_budget, is_free=is_free):
+            tell_share(spent or estimate_share(rounds, search_budget, len(rounds) - 1))
+            if may_end and is_little(rounds, search_budget):
                 break
             if is_merged and is_hopeless(rounds, state.most_lost):
+                return labels, False
+        return labels, True
+
+    def _perturb(
+        self, labels: Int64, n_perturbed: float, clock: Clock, state: SearchState
+    ) -> Int64:
+        """Perturb near classes, pass by pass, as long as that saves anything.
+
+        ``n_perturbed``: records that are perturbed, each counted as often as its group is.
+        """
+        first = len(state.rounds) - 1
+        while (spent := clock.spent) < 1 and not is_exhausted(state.rounds[first:]):
+            order, starts = group_by_label(labels, int(labels.max()) + 1)
+            losing = self._choose_losing(order, starts)
+            n_records = TIMES * int(np.diff(starts)[losing].sum())
+            if losing.size < 2 or state.n_perturbed + n_records > n_perturbed:
                 break
+            rng = self._make_rng(state.n_done)
+            points = self._represent(order, starts, state.n_done, rng.random(starts.size - 1))
+            groups = self._group_classes(points, losing, GROUP_CLASSES, rng)
+            records = self.as_kernels_take(int(np.diff(starts)[losing].max()))
+            settings = self.k, int(rng.integers(1 << 30))
+            labels = perturb_classes(
+                records, labels, (order, starts), groups, settings, self.n_threads
+            )
+            state.n_done, state.n_perturbed = state.n_done + 1, state.n_perturbed + n_records
+            state.rounds.append(self.measure(labels))
+            tell_share(spent or state.n_perturbed / n_perturbed)
         return labels
+
+    def _choose_losing(self, order: Int64, starts: Int64) -> Int64:
+        """Choose, of the classes that are searched, those that lose anything."""
+        columns = self.values, self.levels, self.weights
+        losses: Float64 = measure_classes(*columns, self.n_levels, order, starts)
+        searched = self._choose_searched(np.diff(starts))
+        return searched[losses[searched] > LEAST_GAIN]
 
     def _choose_searched(self, sizes: Int64) -> Int64:
         """Choose the classes that are searched: large ones where many are, as blocks are so wide.
@@ -241,12 +262,9 @@ class Refiner:
         ``usual``: the usual loss of the classes.
         """
         order, starts = group_by_label(labels, int(labels.max()) + 1)
-        rng = np.random.Generator(np.random.Philox(np.random.SeedSequence((*self.key, r))))
+        rng = self._make_rng(r)
         draws = rng.random(starts.size - 1)
-        kind = BY_TURNS[r % len(BY_TURNS)] if self.levels.shape[1] else CENTRE
-        points = represent_classes(
-            self.values, self.levels, self.weights, self.n_levels, order, starts, kind, draws
-        )
+        points = self._represent(order, starts, r, draws)
         searched = self._choose_searched(np.diff(starts))
         if searched.size < 2:
             return labels, NO_POOLS
@@ -273,6 +291,20 @@ class Refiner:
         return pool_classes(
             records, self.n_levels, labels, groups, settings, of_round, self.n_threads
         )
+
+    def _make_rng(self, r: int) -> np.random.Generator:
+        """What the draws of a round come from."""
+        return np.random.Generator(np.random.Philox(np.random.SeedSequence((*self.key, r))))
+
+    def _represent(
+        self, order: Int64, starts: Int64, r: int, draws: Float64
+    ) -> tuple[Float64, NDArray[np.int32]]:
+        """The points by which a round groups classes; ``draws`` float64 (c,): of their records."""
+        kind = BY_TURNS[r % len(BY_TURNS)] if self.levels.shape[1] else CENTRE
+        columns = self.values, self.levels, self.weights
+        points: tuple[Float64, NDArray[np.int32]]
+        points = represent_classes(*columns, self.n_levels, order, starts, kind, draws)
+        return points
 
     def _group_classes(
         self,
@@ -303,72 +335,3 @@ class Refiner:
             emds = class_distances(codes[order], starts, distribution)
             largest = max(largest, float(emds.max()))
         return Round(float(losses.sum()), largest, sum_usual(losses))
-
-
-def make_person_refiner(
-    scaled: Scaled,
-    codes: Int64,
-    distributions: tuple[Distribution, ...],
-    persons: tuple[Int64, PersonDemand],
-    key: tuple[int, ...],
-    n_threads: int = 1,
-) -> Refiner:
-    """A refiner of classes in which each record is of another person, within t over both.
-
-    Over persons the table is another one, as who has many records weighs no more than who has one;
-    the distribution of such a class is the same.
-
-    Parameters
-    ----------
-    persons : int64 (n,), whose each record is, and what is asked over them
-    """
-    of_records, demand = persons
-    limits = tuple(float(limit) for limit in demand.limits)
-    tables = *distributions, *(table.shares for table in demand.tables)
-    stacked = np.vstack([codes, codes])
-    refiner = make_refiner(scaled, stacked, tables, 2 * limits, demand.k, key, n_threads)
-    # Of one type with those of nobody: what kernels are compiled for.
-    contiguous = np.ascontiguousarray(of_records)
-    n_orders = max(1, refiner.limits.size // 2)
-    return replace(
-        refiner, codes=codes, distributions=distributions, persons=contiguous, n_orders=n_orders
-    )
-
-
-def make_refiner(
-    scaled: Scaled,
-    codes: Int64,
-    distributions: tuple[Distribution, ...],
-    limits: tuple[float, ...],
-    k: int,
-    key: tuple[int, ...],
-    n_threads: int = 1,
-) -> Refiner:
-    """A region's refiner; the limits are lowered by what the distance's running sums can err."""
-    nodes = [d.metric.below.size for d in distributions if d.metric is not None]
-    margin = ERROR_PER_STEP * max(2 * MAX_SEARCHED, *nodes, 0)
-    held: list[tuple[Int64, Distribution, float]] = [
-        (c, d, t - margin) for c, d, t in zip(codes, distributions, limits, strict=True)
-    ]
-    trees = stack_trees([one for one in held if one[1].metric is not None], codes.shape[1])
-    # Some order of the records is needed: without an ordered attribute that of the first one's
-    # codes, or of none, and a distance in it that is nowhere above its limit.
-    ordered = [one for one in held if one[1].metric is None]
-    ordered = ordered or [(c, d, math.inf) for c, d, _ in held[:1]]
-    record_terms = [compute_record_terms(c, d.cumulative, d.prefix) for c, d, _ in ordered]
-    return Refiner(
-        values=np.ascontiguousarray(scaled.numeric.T),
-        levels=np.ascontiguousarray(scaled.nominal.T),
-        weights=scaled.weights,
-        n_levels=scaled.n_levels,
-        codes=codes,
-        distributions=distributions,
-        ordered=tuple(d for _, d, _ in ordered),
-        limits=np.array([limit for _, _, limit in ordered] or [1.0]),
-        record_terms=np.array(record_terms) if record_terms else np.zeros((1, codes.shape[1], 3)),
-        trees=trees,
-        k=k,
-        key=key,
-        n_threads=n_threads,
-        n_orders=len(record_terms) or 1,
-    )

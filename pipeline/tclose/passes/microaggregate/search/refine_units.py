@@ -78,7 +78,7 @@ class UnitRefiner:
             of_units = self._run_round(of_units, r, rounds[-1].usual_loss)
             rounds.append(self.rows.measure(of_units[self.unit_of]))
             tell_share((r + 1 - first_round) / min(search_budget.n_rounds, MOST_ROUNDS))
-            if len(rounds) > LEAST_ROUNDS and is_little(rounds, budget, is_free=False):
+            if len(rounds) > LEAST_ROUNDS and is_little(rounds, budget):
                 break
         return of_units[self.unit_of], tuple(rounds)
 

@@ -1,6 +1,7 @@
 """Rounds of refinement: how each left a region, and what ends them."""
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -8,11 +9,10 @@ import numpy as np
 
 from tclose.kernels.refinement.search import LEAST_GAIN
 from tclose.model.array_types import Float64
-from tclose.passes.microaggregate.search.pool_classes import PASSES
 from tclose.passes.plan.search_budget import SearchBudget
 
-# Share of the usual loss that a round has to save while effort is free.
-FREE_GAIN = 0.000003
+# Share of the usual loss that so many passes of perturbations have to save on average.
+MANY_PASSES, NEXT_TO_NOTHING = 32, 0.000003
 # Share of the usual loss that rounds save by exchanges alone, above which no pools are cut.
 GAIN_WITHOUT_POOLS = 0.05
 # Share of the classes that lose anything of which the loss is not usual: those that lose most.
@@ -45,14 +45,14 @@ class SearchState:
     """The state of a search, by which it can go on.
 
     ``rounds``: how each left the region, the start first; ``n_done``: rounds that were run;
-    ``effort``: records of pools, or as much; ``n_barred``: rounds in a row whose pools t barred;
+    ``n_barred``: rounds in a row whose pools t barred; ``n_perturbed``: as in `SearchBudget`;
     ``most_lost``: what it has to come to, see `is_hopeless`.
     """
 
     rounds: list[Round] = field(default_factory=list)
     n_done: int = 0
-    effort: float = 0.0
     n_barred: int = 0
+    n_perturbed: int = 0
     most_lost: float = math.inf
     _begin: int = 0
 
@@ -63,7 +63,25 @@ class SearchState:
 
     def begin_anew(self) -> None:
         """Begin another budget: rounds until now count no more for the end of the search."""
-        self.effort, self.n_barred, self._begin = 0.0, 0, len(self.rounds) - 1
+        self.n_barred, self.n_perturbed, self._begin = 0, 0, len(self.rounds) - 1
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The seconds that a search of a region may take, if there is a number of them."""
+
+    began: float
+    seconds: float | None
+
+    @classmethod
+    def start(cls, seconds: float | None, share: float) -> "Clock":
+        """Begin to count; the region has a share of the seconds for the table."""
+        return cls(time.monotonic(), None if seconds is None else seconds * share)
+
+    @property
+    def spent(self) -> float:
+        """The part of the seconds that is spent; 0 where they are not counted."""
+        return 0.0 if self.seconds is None else (time.monotonic() - self.began) / self.seconds
 
 
 def sum_usual(losses: Float64) -> float:
@@ -96,15 +114,14 @@ def merge_rounds(of_regions: list[tuple[Round, ...]]) -> tuple[Round, ...]:
     return tuple(merged)
 
 
-def is_little(rounds: list[Round], search_budget: SearchBudget, *, is_free: bool) -> bool:
-    """Return whether the last rounds saved little: of two, which group by different axes.
-
-    While effort is free they are as many as cut pools of all kinds four times, or all there were,
-    and less is enough.
-    """
-    if is_free:
-        return _save_little(rounds, 4 * len(PASSES), min(search_budget.least_gain, FREE_GAIN))
+def is_little(rounds: list[Round], search_budget: SearchBudget) -> bool:
+    """Return whether the last rounds saved little: of two, which group by different axes."""
     return _save_little(rounds, 2, search_budget.least_gain)
+
+
+def is_exhausted(rounds: list[Round]) -> bool:
+    """Return whether many passes of perturbations saved next to nothing."""
+    return len(rounds) > MANY_PASSES and _save_little(rounds, MANY_PASSES, NEXT_TO_NOTHING)
 
 
 def still_falls(rounds: Sequence[Round]) -> float:
@@ -121,15 +138,10 @@ def is_hopeless(rounds: Sequence[Round], most_lost: float) -> bool:
     return rounds[-1].loss * still_falls(rounds) > most_lost
 
 
-def estimate_share(
-    rounds: list[Round], search_budget: SearchBudget, n_done: int, effort: float
-) -> float:
-    """Estimate how much of a search is done, 0 to 1: what rounds save falls from one to the next.
+def estimate_share(rounds: list[Round], search_budget: SearchBudget, n_done: int) -> float:
+    """Estimate how much of the rounds is done, 0 to 1: what they save falls from one to the next.
 
-    Parameters
-    ----------
-    n_done : rounds that were run
-    effort : in parts of what is free
+    ``n_done``: rounds that were run.
     """
     by_number = n_done / search_budget.n_rounds
     if not search_budget.least_gain or n_done == 0:
@@ -140,11 +152,10 @@ def estimate_share(
     ]
     least = search_budget.least_gain
     if min(gains) <= least:
-        return max(by_number, min(effort, 1.0))
+        return 1.0
     if not gains[1] < gains[0] < math.inf:
         return by_number
-    by_gain = math.log(gains[0] / gains[1]) / math.log(gains[0] / least)
-    return max(by_number, min(by_gain, effort, 1.0))
+    return max(by_number, min(math.log(gains[0] / gains[1]) / math.log(gains[0] / least), 1.0))
 
 
 def is_worth_pools(rounds: list[Round]) -> bool:

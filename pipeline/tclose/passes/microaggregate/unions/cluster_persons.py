@@ -21,7 +21,7 @@ from tclose.passes.microaggregate.region_clusters import (
     repair_clusters,
 )
 from tclose.passes.microaggregate.region_records import RegionRecords, select_records
-from tclose.passes.microaggregate.search.refine_classes import make_refiner
+from tclose.passes.microaggregate.search.make_refiners import make_refiner
 from tclose.passes.microaggregate.search.refine_units import (
     UnitRefiner,
     make_unit_refiner,

@@ -59,16 +59,12 @@ def block_bytes(plan: Plan) -> int:
 def _searched_blocks(plan: Plan) -> Iterator[tuple[int, int]]:
     """Classes and records of the largest blocks, of each release partition; at least one, empty."""
     yield 0, 0
-    budget: SearchBudget | None = plan.search_budget
-    if not plan.search_budget.n_rounds:
+    budget: SearchBudget = plan.search_budget
+    if not budget.n_rounds:
         return
-    budgets = []
-    while budget is not None:
-        budgets.append(budget)
-        budget = budget.after
     for release_partition in plan.release_partitions:
         size = min(release_partition.class_size.adjusted, MAX_SEARCHED)
-        block_classes = max(count_block_classes(one, size) for one in budgets)
+        block_classes = count_block_classes(budget, size)
         of_region = -(-release_partition.n_clusters // max(1, release_partition.n_regions))
         repaired = min(plan.block_clusters, of_region)
         yield repaired, repaired * min(size, LARGEST_MENDED)

@@ -15,6 +15,7 @@ from tclose.passes.plan.search_budget import (
     FAST,
     LARGEST_LEAST_GAIN,
     MAX_SEARCHED,
+    TIMES,
     USUAL_SIZE,
     SearchBudget,
 )
@@ -31,7 +32,7 @@ FAST_RECORDS, LOOSE, LOOSE_TIMES = (25e-6, 11e-6), 0.2, 4.0
 LEAN_RECORD, LEAN_VALUE = 1.2e-6, 0.12e-6
 DOUBLE_SIZE = 130  # records of a class above the usual by which a search takes once more of both
 OTHER_RECORD = 4.5e-6  # of methods that do not cut by subsets, in place of clusters
-FULL_RECORD, WIDE_RECORD = 2e-3, 15e-3
+PERTURBED_RECORD = 0.8e-6  # seconds, each time that its group is perturbed
 KEPT_RECORD = 0.65e-3  # a hundred thousand records of fifty thousand persons: 65 s by two threads
 
 
@@ -92,16 +93,15 @@ def _count_search(plan: Plan) -> float:
     n_records = plan.n_clustered
     if plan.keeps_persons:
         return KEPT_RECORD * n_records
-    if budget.after is not None:
-        each = WIDE_RECORD if budget.block_classes > 512 else FULL_RECORD
-        return each * n_records
     times = 1.0 + max(0.0, _class_size(plan) - USUAL_SIZE) / DOUBLE_SIZE
-    if not budget.free_effort:
+    if not budget.n_perturbed:
         return (LEAN_RECORD + LEAN_VALUE * len(plan.encodings)) * n_records * times
     is_loose = min(plan.verification_limits, default=1) >= LOOSE
     gains = np.log([FAST.least_gain, LARGEST_LEAST_GAIN])
     each = float(np.interp(np.log(budget.least_gain or FAST.least_gain), gains, FAST_RECORDS))
-    return each * n_records * times * (LOOSE_TIMES if is_loose else 1.0)
+    rounds = each * n_records * (LOOSE_TIMES if is_loose else 1.0)
+    passes = budget.n_perturbed // (TIMES * max(1, plan.n_records))
+    return (rounds + passes * TIMES * n_records * PERTURBED_RECORD) * times
 
 
 def _class_size(plan: Plan) -> float:
