@@ -59,7 +59,7 @@ class TestPerturbations:
         perturbed, n_kept = perturb(searched, group, 400, 1)
         losses = [naive_refine.released_loss(records, r.classes) for r in (searched, perturbed)]
         assert losses[1] < 0.99 * losses[0]
-        assert 1 < n_kept < 100
+        assert 0 < n_kept < 100
         assert naive_refine.excess(records, perturbed.classes) == 0
 
     def test_the_first_ones_do_not_depend_on_how_many_follow(self) -> None:

@@ -69,7 +69,7 @@ class TestEffort:
 
     @pytest.mark.parametrize("n_records", [1, SMALL_TABLE, SMALL_TABLE + 1, 60_000, 10**9])
     def test_full_goes_on_from_where_fast_ends(self, n_records: int) -> None:
-        """Its rounds are fast's, or more where fast's end early; it never loses more."""
+        """Its rounds are fast's, or more of them where fast's end early, and so are its passes."""
         fast, full = (choose_search_budget(said, n_records) for said in ("fast", "full"))
         assert full.n_perturbed >= FULL_TIMES * fast.n_perturbed
         assert full.n_perturbed >= FULL_PER_RECORD * n_records
@@ -111,8 +111,10 @@ class TestEffort:
         search_budget = choose_search_budget(said, 1)
         assert search_budget.seconds == seconds
         assert search_budget.n_rounds >= 1_000
-        fast = replace(FAST, n_rounds=search_budget.n_rounds, seconds=seconds)
+        fast = replace(FAST_SMALL, n_rounds=search_budget.n_rounds, seconds=seconds)
         assert replace(search_budget, n_perturbed=FAST.n_perturbed) == fast
+        of_large = choose_search_budget(said, SMALL_TABLE + 1)
+        assert (of_large.first, of_large.n_together) == (FAST.first, FAST.n_together)
         assert search_budget.n_perturbed > 1e9 * FAST.n_perturbed
 
 

@@ -29,7 +29,7 @@ from tclose.model.distribution import Distribution
 from tclose.passes.plan.search_budget import MAX_SEARCHED
 from tclose.privacy.t_closeness import class_distances, stack_trees, with_metric
 
-# What the code takes a distance to err by at most: `refine_classes.make_refiner`.
+# What the code takes a distance to err by at most: `make_refiners.make_refiner`.
 MARGIN = ERROR_PER_STEP * (2 * MAX_SEARCHED)
 
 

@@ -173,8 +173,7 @@ class _Ahead:
     def _share_search(self, n_records: int) -> SearchBudget:
         """Return the search of the whole table on some records, each searched for as long.
 
-        What small tables have for free is their share of what the table has, and rounds end by what
-        the table's rounds have to save.
+        They are perturbed as often as the table's, and rounds end by what the table's have to save.
         """
         budget = choose_search_budget(self.policy.method.refine, self.drawn.n_table)
         share = n_records / max(1, self.drawn.n_table)

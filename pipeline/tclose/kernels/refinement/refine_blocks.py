@@ -14,7 +14,7 @@ from tclose.kernels.refinement.partners import find_partners, start_trying
 from tclose.kernels.refinement.search import repair_block, search_block
 
 # Less excess than this is none: limits are lowered by the rounding error of running sums.
-ROUNDING = 1e-9
+NO_EXCESS = 1e-9
 
 
 @kernel
@@ -67,7 +67,7 @@ def _refine(block, settings, least_gain):
     if n_together:
         n_done += _reassign_all(block, n_together)
         n_done += _search(block, settings, least_gain)
-    if block.excess.sum() < excess - ROUNDING or measure_block(block) < loss:
+    if block.excess.sum() < excess - NO_EXCESS or measure_block(block) < loss:
         return n_done
     return 0
 

@@ -106,8 +106,8 @@ LEAN_LARGE = replace(LEAN, block_classes=128, least_exchange=0.015)
 TIMES = 4
 # How often a record of a small table is perturbed, at most.
 MOST_PER_RECORD = 100
-# In times what fast perturbs, and of any record: up to ten times the time of all that fast does.
-FULL_TIMES, FULL_PER_RECORD = 20, 400
+# In times what fast perturbs, and each record at least: up to ten times the time of fast's search.
+FULL_TIMES, FULL_PER_RECORD = 20, 100
 UNLIMITED = 10**18
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
@@ -130,7 +130,7 @@ def choose_search_budget(refine: str | int, n_records: int) -> SearchBudget:
         return replace(fast, n_perturbed=n_perturbed, least_gain=least_gain)
     number = refine.rstrip("sminh ")
     seconds = float(number) * UNITS[refine[len(number) :].strip()]
-    return replace(FAST, n_rounds=10_000, n_perturbed=UNLIMITED, seconds=seconds)
+    return replace(fast, n_rounds=10_000, n_perturbed=UNLIMITED, seconds=seconds)
 
 
 # Larger classes are left as they are: the sums of a table that distances are made of are held for

@@ -146,6 +146,7 @@ class Refinement(Section):
     clusters: Count
     """Clusters that are released alike are one class, so there may be fewer of these."""
     rounds: list[RoundEntry]
+    """The start, each round, and each pass of perturbations after them."""
 
 
 class PreparedColumn(Section):

@@ -165,6 +165,24 @@ class TestPerturbations:
         assert losses == sorted(losses, reverse=True)
         assert losses[-1] < 0.97 * losses[0]
 
+    def test_classes_that_are_at_t_lose_no_more_either(self) -> None:
+        """Limits are lowered by rounding, which all of these are above: that is not mended."""
+        codes = np.arange(600) % 2
+        table, codes = distribution_of(codes)
+        order = np.concatenate([np.flatnonzero(codes == v).reshape(75, 4) for v in (0, 1)], axis=1)
+        labels = np.empty(
+            600, np.int64
+        )  # two classes of each eight: three of one value, one of the other
+        labels[order[:, [0, 1, 2, 4]]] = 2 * np.arange(75)[:, None]
+        labels[order[:, [3, 5, 6, 7]]] = 2 * np.arange(75)[:, None] + 1
+        records = replace(TestBudget().region(), codes=codes[None], tables=(table,), labels=labels)
+        budget = SearchBudget(2, n_perturbed=48_000)
+        _, rounds = refiner_of(records).refine(labels, budget, keep, 1.0)
+        losses = [one.loss for one in rounds]
+        assert len(losses) == 3 + 20
+        assert losses == sorted(losses, reverse=True)
+        assert rounds[0].largest_emd == rounds[-1].largest_emd == 0.25
+
     def test_threads_change_nothing(self) -> None:
         one, three = (self.refine(24_000, n_threads=n) for n in (1, 3))
         assert one[0].tolist() == three[0].tolist()
@@ -192,7 +210,7 @@ class TestSearchThatGoesOn:
         "budget",
         [
             SearchBudget(40, least_gain=0.01),
-            SearchBudget(40, least_gain=0.1, n_perturbed=60_000),
+            SearchBudget(40, least_gain=0.01, n_perturbed=60_000),
         ],
     )
     def test_ends_as_if_it_had_never_stopped(self, budget: SearchBudget) -> None:

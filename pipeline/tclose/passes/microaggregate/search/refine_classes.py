@@ -59,8 +59,8 @@ BY_TURNS = (CENTRE, FARTHEST, CENTRE, DRAWN)
 SWEEPS_OF_MENDING = 4
 # Classes above `LARGEST_MENDED` are searched up to so many times the median size of all.
 MUCH_LARGER = 8
-# Of the time for a search, where classes are perturbed after its rounds.
-SHARE_OF_ROUNDS = 0.4
+# Of the time for a search, its rounds, and perturbations after them; or what the clock tells of.
+PARTS, WHOLE = ((0.0, 0.4), (0.4, 1.0)), (0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class Refiner:
         block_starts: Int64 | None = None,
         state: SearchState | None = None,
     ) -> tuple[Int64, tuple[Round, ...]]:
-        """Run rounds until they are done, save little, or time is up.
+        """Run rounds until they are done, save little, or time is up; then passes of perturbations.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class Refiner:
 
         Returns
         -------
-        labels, and how each round left the region, the start first
+        labels, and how each round and each pass left the region, the start first
         """
         if search_budget.n_rounds == 0:
             return labels, ()
@@ -125,13 +125,15 @@ class Refiner:
                 labels = self.repair(labels, block_starts)
                 state.rounds.append(self.measure(labels))
             state.begin_anew()
-        rounds_end = SHARE_OF_ROUNDS if search_budget.n_perturbed else 1.0
         clock = Clock.start(search_budget.seconds, share)
-        with part_of_task(0.0, rounds_end):
+        n_perturbed = search_budget.n_perturbed * share
+        is_in_parts = clock.seconds is None and n_perturbed >= TIMES * labels.size
+        of_rounds, of_passes = PARTS if is_in_parts else (WHOLE, WHOLE)
+        with part_of_task(*of_rounds):
             labels, is_open = self._run_rounds(labels, search_budget, merge, clock, state)
-        if is_open and search_budget.n_perturbed:
-            with part_of_task(rounds_end, 1.0):
-                labels = self._perturb(labels, search_budget.n_perturbed * share, clock, state)
+        if is_open and n_perturbed:
+            with part_of_task(*of_passes):
+                labels = self._perturb(labels, n_perturbed, clock, state)
         return labels, tuple(state.rounds)
 
     def _run_rounds(
@@ -186,7 +188,7 @@ class Refiner:
             if losing.size < 2 or state.n_perturbed + n_records > n_perturbed:
                 break
             rng = self._make_rng(state.n_done)
-            points = self._represent(order, starts, state.n_done, rng.random(starts.size - 1))
+            points = self.represent(order, starts, state.n_done, rng.random(starts.size - 1))
             groups = self._group_classes(points, losing, GROUP_CLASSES, rng)
             records = self.as_kernels_take(int(np.diff(starts)[losing].max()))
             settings = self.k, int(rng.integers(1 << 30))
@@ -264,7 +266,7 @@ class Refiner:
         order, starts = group_by_label(labels, int(labels.max()) + 1)
         rng = self._make_rng(r)
         draws = rng.random(starts.size - 1)
-        points = self._represent(order, starts, r, draws)
+        points = self.represent(order, starts, r, draws)
         searched = self._choose_searched(np.diff(starts))
         if searched.size < 2:
             return labels, NO_POOLS
@@ -296,7 +298,7 @@ class Refiner:
         """What the draws of a round come from."""
         return np.random.Generator(np.random.Philox(np.random.SeedSequence((*self.key, r))))
 
-    def _represent(
+    def represent(
         self, order: Int64, starts: Int64, r: int, draws: Float64
     ) -> tuple[Float64, NDArray[np.int32]]:
         """The points by which a round groups classes; ``draws`` float64 (c,): of their records."""

@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.emd.member_distances import PERSONS, ROWS, MemberTables
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
-from tclose.kernels.refinement.neighbours import CENTRE, represent_classes
 from tclose.kernels.refinement.search import LEAST_GAIN
 from tclose.kernels.refinement.unit_block import Units
 from tclose.kernels.refinement.unit_search import refine_units
 from tclose.model.array_types import Float64, Int64
 from tclose.passes.microaggregate.search.cut_points import cut_points
 from tclose.passes.microaggregate.search.group_threads import map_groups
-from tclose.passes.microaggregate.search.refine_classes import BY_TURNS, Refiner
+from tclose.passes.microaggregate.search.refine_classes import Refiner
 from tclose.passes.microaggregate.search.rounds import Round, is_little
 from tclose.passes.plan.search_budget import SearchBudget
 from tclose.privacy.person_closeness import PersonDemand, PersonDistribution
@@ -92,10 +91,7 @@ class UnitRefiner:
         order, starts = group_by_label(labels, int(labels.max()) + 1)
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence((*rows.key, 1, r))))
         draws = rng.random(starts.size - 1)
-        kind = BY_TURNS[r % len(BY_TURNS)] if rows.levels.shape[1] else CENTRE
-        points = represent_classes(
-            rows.values, rows.levels, rows.weights, rows.n_levels, order, starts, kind, draws
-        )
+        points = rows.represent(order, starts, r, draws)
         searched = np.flatnonzero(np.diff(starts) <= MOST_ROWS)
         if searched.size < 2:
             return of_units

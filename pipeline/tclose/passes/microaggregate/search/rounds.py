@@ -81,7 +81,9 @@ class Clock:
     @property
     def spent(self) -> float:
         """The part of the seconds that is spent; 0 where they are not counted."""
-        return 0.0 if self.seconds is None else (time.monotonic() - self.began) / self.seconds
+        if self.seconds is None:
+            return 0.0
+        return (time.monotonic() - self.began) / self.seconds if self.seconds > 0 else 1.0
 
 
 def sum_usual(losses: Float64) -> float:
