@@ -29,7 +29,7 @@ STRICTER = {
 
 @pytest.fixture(scope="module")
 def published(discharges, tmp_path_factory):
-    size = {"class_size": 6}  # as it is planned, without halves
+    size = {"class_size": 6, "refine": "lean"}  # as it is planned, and without halves
     return run(discharges, tmp_path_factory.mktemp("all"), *MODELS.values(), method=size).release
 
 
