@@ -106,8 +106,9 @@ LEAN_LARGE = replace(LEAN, block_classes=128, least_exchange=0.015)
 TIMES = 4
 # How often a record of a small table is perturbed, at most.
 MOST_PER_RECORD = 100
-# In times what fast perturbs, and each record at least: up to ten times the time of fast's search.
-FULL_TIMES, FULL_PER_RECORD = 20, 100
+# In times what fast perturbs, of small tables, whose rounds take longer, and of others; and each
+# record at least: up to ten times fast's time.
+FULL_TIMES_SMALL, FULL_TIMES, FULL_PER_RECORD = 32, 20, 100
 UNLIMITED = 10**18
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
@@ -122,7 +123,8 @@ def choose_search_budget(refine: str | int, n_records: int) -> SearchBudget:
     fast = FAST_SMALL if n_records <= SMALL_TABLE else FAST
     n_perturbed = min(fast.n_perturbed, MOST_PER_RECORD * n_records)
     if refine == "full":
-        most = max(FULL_TIMES * n_perturbed, FULL_PER_RECORD * n_records)
+        times = FULL_TIMES_SMALL if fast is FAST_SMALL else FULL_TIMES
+        most = max(times * n_perturbed, FULL_PER_RECORD * n_records)
         return replace(fast, n_perturbed=most)
     if refine == "fast":
         per_table = LEAST_GAIN_OF_A_MILLION * n_records / 1e6
