@@ -246,15 +246,22 @@ def replace(table: pa.Table, name: str, values: list[Any]) -> pa.Table:
 
 
 def swap_first(name: str) -> Callable[[pa.Table], pa.Table]:
-    """Exchange the first value with the next one that differs and is of another class."""
+    """Exchange the first value with the next one that differs and is of another class.
+
+    Of records, with that of one whose pay is the same: only the class is wrong then.
+    """
 
     def swap(table: pa.Table) -> pa.Table:
         values, ages = table[name].to_pylist(), table["age"].to_pylist()
         towns = table["town"].to_pylist()
+        is_pay_kept = name != "pay" and "pay" in table.column_names
+        same = table["pay"].to_pylist() if is_pay_kept else [0] * N
         other = next(
             i
             for i in range(N)
-            if values[i] != values[0] and (ages[i], towns[i]) != (ages[0], towns[0])
+            if values[i] != values[0]
+            and (ages[i], towns[i]) != (ages[0], towns[0])
+            and same[i] == same[0]
         )
         values[0], values[other] = values[other], values[0]
         return replace(table, name, values)
