@@ -1,4 +1,4 @@
-"""What prevents a release of a table, found in its summary: how many values of which columns."""
+"""Values that prevent a release, found in a table's summary: how many, of which columns."""
 
 from tclose.data.keys import to_values
 from tclose.data.listed_values import read_listed

@@ -7,7 +7,7 @@ from tclose.kernels.compiler import kernel
 
 @kernel
 def count_labels(labels, n_labels):
-    """How often each label occurs: int64 (n_labels,); labels below 0 are not counted."""
+    """Count how often each label occurs: int64 (n_labels,); labels below 0 are not counted."""
     counts = np.zeros(n_labels, dtype=np.int64)
     for label in labels:
         if label >= 0:

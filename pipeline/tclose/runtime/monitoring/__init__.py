@@ -1,1 +1,1 @@
-"""What is told of a run while it works and after it: progress, metrics, lineage events."""
+"""News of a run while it works and after it: progress, metrics, lineage events."""

@@ -1,4 +1,4 @@
-"""What follows rounds of refinement: near classes are perturbed, a few at a time, and searched."""
+"""Perturbations after the rounds of refinement: near classes, a few at a time, searched again."""
 
 from typing import Any
 

@@ -39,7 +39,7 @@ class Pooled:
 
     @property
     def are_barred(self) -> bool:
-        """Whether limits leave hardly a pool."""
+        """Limits leave hardly a pool."""
         return self.n_broken > BARRED_PER_KEPT * self.n_kept
 
 

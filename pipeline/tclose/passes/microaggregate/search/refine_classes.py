@@ -295,7 +295,7 @@ class Refiner:
         )
 
     def _make_rng(self, r: int) -> np.random.Generator:
-        """What the draws of a round come from."""
+        """Return the generator that a round draws from."""
         return np.random.Generator(np.random.Philox(np.random.SeedSequence((*self.key, r))))
 
     def represent(

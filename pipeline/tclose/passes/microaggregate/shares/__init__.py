@@ -1,1 +1,1 @@
-"""What classes release of categories, so that all values keep their shares."""
+"""Categories that classes release, so that all values keep their shares."""
