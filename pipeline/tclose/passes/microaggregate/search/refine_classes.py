@@ -22,6 +22,7 @@ from tclose.kernels.refinement.neighbours import (
 )
 from tclose.kernels.refinement.pool_parts import MOST_POOLED
 from tclose.kernels.refinement.refine_blocks import (
+    NO_EXCESS,
     measure_classes,
     refine_blocks,
 )
@@ -48,7 +49,13 @@ from tclose.passes.microaggregate.search.rounds import (
     is_worth_pools,
     sum_usual,
 )
-from tclose.passes.plan.search_budget import MAX_SEARCHED, TIMES, SearchBudget, count_block_classes
+from tclose.passes.plan.search_budget import (
+    MAX_SEARCHED,
+    MOST_PER_RECORD,
+    TIMES,
+    SearchBudget,
+    count_block_classes,
+)
 from tclose.privacy.t_closeness import class_distances
 from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
 
@@ -59,6 +66,8 @@ BY_TURNS = (CENTRE, FARTHEST, CENTRE, DRAWN)
 SWEEPS_OF_MENDING = 4
 # Classes above `LARGEST_MENDED` are searched up to so many times the median size of all.
 MUCH_LARGER = 8
+# Records of rounds that need not save what others have to, where there is no t; each in each round.
+FREE_RECORDS = 200_000
 # Of the time for a search, its rounds, and perturbations after them; or what the clock tells of.
 PARTS, WHOLE = ((0.0, 0.4), (0.4, 1.0)), (0.0, 1.0)
 
@@ -129,8 +138,11 @@ class Refiner:
         n_perturbed = search_budget.n_perturbed * share
         is_in_parts = clock.seconds is None and n_perturbed >= TIMES * labels.size
         of_rounds, of_passes = PARTS if is_in_parts else (WHOLE, WHOLE)
+        n_free = 0.0
+        if n_perturbed and self._is_unlimited:
+            n_free = min(FREE_RECORDS * share, MOST_PER_RECORD * labels.size)
         with part_of_task(*of_rounds):
-            labels, is_open = self._run_rounds(labels, search_budget, merge, clock, state)
+            labels, is_open = self._run_rounds(labels, search_budget, merge, clock, state, n_free)
         if is_open and n_perturbed:
             with part_of_task(*of_passes):
                 labels = self._perturb(labels, n_perturbed, clock, state)
@@ -143,8 +155,12 @@ class Refiner:
         merge: Callable[[Int64], Int64],
         clock: Clock,
         state: SearchState,
+        n_free: float,
     ) -> tuple[Int64, bool]:
-        """Run rounds; return whether it is worth its time to go on from where they end."""
+        """Run rounds; return whether it is worth its time to go on from where they end.
+
+        ``n_free``: records of rounds, up to which these need not save what they have to.
+        """
         for _ in range(search_budget.n_rounds):
             if (spent := clock.spent) >= 1:
                 break
@@ -167,7 +183,8 @@ class Refiner:
             state.rounds.append(self.measure(labels))
             rounds = state.since_begin
             tell_share(spent or estimate_share(rounds, search_budget, len(rounds) - 1))
-            if may_end and is_little(rounds, search_budget):
+            is_free = state.n_done * labels.size < n_free and not is_exhausted(rounds)
+            if may_end and not is_free and is_little(rounds, search_budget):
                 break
             if is_merged and is_hopeless(rounds, state.most_lost):
                 return labels, False
@@ -199,6 +216,12 @@ class Refiner:
             state.rounds.append(self.measure(labels))
             tell_share(spent or state.n_perturbed / n_perturbed)
         return labels
+
+    @property
+    def _is_unlimited(self) -> bool:
+        """No class can be above a t: pools that are cut anew save more than perturbations then."""
+        limits = np.concatenate([self.limits, self.trees.limits])
+        return bool((limits > 1 - NO_EXCESS).all())
 
     def _choose_losing(self, order: Int64, starts: Int64) -> Int64:
         """Choose, of the classes that are searched, those that lose anything."""
