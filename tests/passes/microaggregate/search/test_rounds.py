@@ -183,6 +183,17 @@ class TestPerturbations:
         assert losses == sorted(losses, reverse=True)
         assert rounds[0].largest_emd == rounds[-1].largest_emd == 0.25
 
+    @pytest.mark.parametrize(("limit", "is_more"), [(0.25, False), (0.99, False), (1.0, True)])
+    def test_without_a_t_rounds_go_on_before(self, limit: float, is_more: bool) -> None:
+        """A hundred of 600 records, unless many of them save nothing."""
+        records = replace(TestBudget().region(), limits=(limit,))
+        budget = SearchBudget(120, least_gain=0.1)
+        _, few = refiner_of(records).refine(records.labels, budget, keep)
+        _, rounds = refiner_of(records).refine(records.labels, replace(budget, n_perturbed=1), keep)
+        assert rounds[: len(few)] == few
+        assert (len(rounds) > 30 + len(few)) == is_more
+        assert (rounds[-1].loss < few[-1].loss) == is_more
+
     def test_threads_change_nothing(self) -> None:
         one, three = (self.refine(24_000, n_threads=n) for n in (1, 3))
         assert one[0].tolist() == three[0].tolist()
