@@ -8,14 +8,16 @@ from support.naive import naive_refine
 from support.tables.classed_records import ClassedRecords, classed_records
 from support.tables.random_tables import distribution_of, repeatable
 from support.tables.searched_groups import check_groups, groupings, search_groups
-from tclose.kernels.refinement.perturb import perturb_blocks
+from tclose.kernels.refinement.refine_blocks import HowSearched, refine_blocks
+from tclose.kernels.refinement.search import LEAST_GAIN
 
 
 def perturb(
     records: ClassedRecords, groups: list[list[int]], n_times: int, seed: int
 ) -> tuple[ClassedRecords, int]:
     def search(arrays, labels, by_class, in_groups) -> int:
-        return perturb_blocks(arrays, labels, by_class, in_groups, (records.k, n_times, seed))
+        how = HowSearched(records.k, n_iterations=n_times + 1, seed=seed)
+        return refine_blocks(arrays, labels, by_class, in_groups, how, LEAST_GAIN)
 
     return search_groups(records, groups, search)
 

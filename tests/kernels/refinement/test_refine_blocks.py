@@ -10,7 +10,7 @@ from support.tables.classed_records import ClassedRecords, classed_records
 from support.tables.random_tables import repeatable
 from support.tables.searched_groups import check_groups, groupings, search_groups
 from tclose.kernels.aggregate import group_by_label
-from tclose.kernels.refinement.refine_blocks import measure_classes, refine_blocks
+from tclose.kernels.refinement.refine_blocks import HowSearched, measure_classes, refine_blocks
 from tclose.kernels.refinement.search import LEAST_GAIN
 
 # Partners, searches, sweeps, classes that are dealt out anew together.
@@ -23,7 +23,8 @@ def run_round(
     records: ClassedRecords, groups: list[list[int]], how: tuple[int, int, int, int]
 ) -> tuple[ClassedRecords, int]:
     def search(arrays, labels, by_class, in_groups) -> int:
-        return refine_blocks(arrays, labels, by_class, in_groups, (records.k, *how), LEAST_GAIN)
+        searched = HowSearched(records.k, *how)
+        return refine_blocks(arrays, labels, by_class, in_groups, searched, LEAST_GAIN)
 
     return search_groups(records, groups, search)
 

@@ -12,18 +12,18 @@ from tclose.kernels.compiler import kernel
 from tclose.kernels.refinement.block import (
     add_record,
     exchange,
-    gather_block,
     measure_block,
     remove_record,
     update_class,
 )
 from tclose.kernels.refinement.partners import find_partners, start_trying
 from tclose.kernels.refinement.pool_parts import ROUNDING
-from tclose.kernels.refinement.refine_blocks import NO_EXCESS
 from tclose.kernels.refinement.screen import make_screen
 from tclose.kernels.refinement.search import LEAST_GAIN, search_pairs
 from tclose.kernels.sequences import copy_into, stable_order
 
+# Less excess than this is none: limits are lowered by the rounding error of running sums.
+NO_EXCESS = 1e-9
 # Sweeps of a search after a perturbation, at most.
 MOST_SWEEPS = 16
 # Pairs of records that change places at once.
@@ -31,39 +31,23 @@ N_PAIRS = 2
 
 
 @kernel
-def perturb_blocks(records, labels, by_class, groups, settings):
-    """Search each group of classes, and again after each perturbation; what saves loss is kept.
+def perturb_block(block, k, n_iterations, seed):
+    """Search a block, and again after each perturbation; what saves nothing is undone.
 
-    The classes of a group are together no further above the limits than before; a search that
-    brings them nearer is kept at any loss.
+    All pairs of its classes are searched. They are together no further above the limits than
+    before; a search that brings them nearer is kept at any loss.
 
     Parameters
     ----------
-    records, labels, by_class, groups : as in `refine_blocks`
-    settings : three integers: k; perturbations of a group; the seed of the first group's
+    n_iterations : searches, each but the first after a perturbation
+    seed : what perturbations are drawn from
 
     Returns
     -------
     how many searches saved loss or excess
     """
-    classes, group_starts = groups
-    k, n_times, seed = settings
-    n_kept = 0
-    for g in range(group_starts.size - 1):
-        group = classes[group_starts[g] : group_starts[g + 1]]
-        if group.size < 2:
-            continue
-        block, rows = gather_block(records, by_class, group)
-        n_kept += _perturb(block, k, n_times, seed + g)
-        for c in range(group.size):
-            for m in range(block.sizes[c]):
-                labels[rows[block.members[0, c, m]]] = group[c]
-    return n_kept
-
-
-@kernel
-def _perturb(block, k, n_times, seed):
-    """Search a block, and after each perturbation; what saves nothing is undone."""
+    if block.sizes.size < 2:
+        return 0
     tried, screen = start_trying(block.sizes.size), make_screen(block)
     partners = find_partners(block, tried, block.sizes.size)
     by_value, draw = _order_by_value(block, seed)
@@ -71,7 +55,7 @@ def _perturb(block, k, n_times, seed):
     _note_classes(block, class_of)
     changed, seen = tried.changed.copy(), tried.seen.copy()
     loss, excess, n_kept = measure_block(block), block.excess.sum(), 0
-    for n in range(n_times + 1):
+    for n in range(n_iterations):
         if n > 0:
             draw = _exchange_near(block, by_value, tried, class_of.copy(), draw)
         search_pairs(block, partners, tried, screen, k, MOST_SWEEPS, LEAST_GAIN)

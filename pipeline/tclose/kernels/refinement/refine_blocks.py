@@ -5,25 +5,39 @@ they do, so blocks need not persist: each round groups the classes anew, by thei
 points, and searches each group.
 """
 
+from collections import namedtuple
+
 import numpy as np
 
 from tclose.kernels.compiler import kernel
 from tclose.kernels.refinement.assignment import reassign
 from tclose.kernels.refinement.block import gather_block, measure_block
 from tclose.kernels.refinement.partners import find_partners, start_trying
+from tclose.kernels.refinement.perturb import NO_EXCESS, perturb_block
 from tclose.kernels.refinement.search import repair_block, search_block
 
-# Less excess than this is none: limits are lowered by the rounding error of running sums.
-NO_EXCESS = 1e-9
+# How groups of classes are searched, all integers.
+#   k             classes are never made smaller
+#   n_partners    of a class, for each search
+#   n_searches    each among partners found anew
+#   n_sweeps      of each search, as in `search_block`
+#   n_together    classes whose records are reassigned together, as in `reassign`, 0 for none
+#   n_iterations  searches of all pairs of a group, each but the first after a perturbation
+#   seed          of the first group's perturbations
+HowSearched = namedtuple(
+    "HowSearched",
+    "k n_partners n_searches n_sweeps n_together n_iterations seed",
+    defaults=(0,) * 6,
+)
 
 
 @kernel
-def refine_blocks(records, labels, by_class, groups, settings, least_gain):
+def refine_blocks(records, labels, by_class, groups, how, least_gain):
     """Search each group of classes; its result is kept if it lowers the loss or the excess.
 
     Or, for no searches, bring the classes of each group within the limits, at any loss, as far as
-    exchanges can; groups without a class above a limit cost little. Both are one kernel, as they
-    have most of their code in common.
+    exchanges can; groups without a class above a limit cost little. Or perturb each group. All are
+    one kernel, as they have most of their code in common.
 
     Parameters
     ----------
@@ -31,25 +45,24 @@ def refine_blocks(records, labels, by_class, groups, settings, least_gain):
     labels : int64 (n,): class of each record, written
     by_class : the records by their labels, and where each class begins: int64 (n,), (c + 1,)
     groups : classes group by group int64 (c,), and where each group begins int64 (g + 1,)
-    settings : five integers: k; partners of a class; searches, each among partners found anew, 0
-        to bring classes within the limits; sweeps of each, as in `search_block`; number of classes
-        whose records are reassigned together, as in `reassign`, 0 for none
+    how : `HowSearched`; with iterations a group is searched as `perturb_block` does
     least_gain : as in `search_block`
 
     Returns
     -------
-    how many exchanges there were
+    how many exchanges there were, or searches after perturbations that were kept
     """
     classes, group_starts = groups
-    k, _, n_searches, n_sweeps, _ = settings
     n_exchanges = 0
     for g in range(group_starts.size - 1):
         group = classes[group_starts[g] : group_starts[g + 1]]
         block, rows = gather_block(records, by_class, group)
-        if n_searches == 0:
-            n_done = repair_block(block, k, n_sweeps) if _is_above(block.excess) else 0
+        if how.n_iterations > 0:
+            n_done = perturb_block(block, how.k, how.n_iterations, how.seed + g)
+        elif how.n_searches > 0:
+            n_done = _refine(block, how, least_gain)
         else:
-            n_done = _refine(block, settings, least_gain)
+            n_done = repair_block(block, how.k, how.n_sweeps) if _is_above(block.excess) else 0
         if n_done > 0:
             n_exchanges += n_done
             for c in range(group.size):
@@ -59,29 +72,27 @@ def refine_blocks(records, labels, by_class, groups, settings, least_gain):
 
 
 @kernel
-def _refine(block, settings, least_gain):
+def _refine(block, how, least_gain):
     """Search a block and reassign its records; return the exchanges, 0 if nothing is gained."""
-    n_together = settings[4]
     loss, excess = measure_block(block), block.excess.sum()
-    n_done = _search(block, settings, least_gain)
-    if n_together:
-        n_done += _reassign_all(block, n_together)
-        n_done += _search(block, settings, least_gain)
+    n_done = _search(block, how, least_gain)
+    if how.n_together:
+        n_done += _reassign_all(block, how.n_together)
+        n_done += _search(block, how, least_gain)
     if block.excess.sum() < excess - NO_EXCESS or measure_block(block) < loss:
         return n_done
     return 0
 
 
 @kernel
-def _search(block, settings, least_gain):
+def _search(block, how, least_gain):
     """Search a block among partners found anew, until nothing is gained or searches are done."""
-    k, n_partners, n_searches, n_sweeps, _ = settings
     tried, n_exchanges = start_trying(block.sizes.size), 0
-    for _ in range(n_searches):
-        partners = find_partners(block, tried, n_partners)
+    for _ in range(how.n_searches):
+        partners = find_partners(block, tried, how.n_partners)
         if not _has_partners(partners):
             break
-        n_exchanges += search_block(block, partners, tried, k, n_sweeps, least_gain)
+        n_exchanges += search_block(block, partners, tried, how.k, how.n_sweeps, least_gain)
     return n_exchanges
 
 

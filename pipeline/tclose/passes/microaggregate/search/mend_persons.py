@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.neighbours import CENTRE, represent_classes
-from tclose.kernels.refinement.refine_blocks import refine_blocks
+from tclose.kernels.refinement.refine_blocks import HowSearched, refine_blocks
 from tclose.kernels.refinement.search import LARGEST_MENDED, LEAST_GAIN
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.search.cut_points import cut_points
@@ -68,7 +68,7 @@ class PersonMender:
         cut = cut_points(of_taken, refiner.weights, refiner.n_levels, BLOCK_CLASSES, rng)
         groups = _take_groups(taken[cut[0]], cut[1], failing)
         records = refiner.as_kernels_take(int(np.diff(by_class[1])[taken].max()))
-        mended, how = labels.copy(), (refiner.k, 0, 0, SWEEPS, 0)
+        mended, how = labels.copy(), HowSearched(refiner.k, n_sweeps=SWEEPS)
 
         def mend_groups(some: tuple[Int64, Int64], _: int) -> None:
             refine_blocks(records, mended, by_class, some, how, LEAST_GAIN)

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tclose.kernels.refinement.perturb import perturb_blocks
+from tclose.kernels.refinement.refine_blocks import HowSearched, refine_blocks
+from tclose.kernels.refinement.search import LEAST_GAIN
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.search.group_threads import map_groups
 from tclose.passes.plan.search_budget import TIMES
@@ -36,7 +37,8 @@ def perturb_classes(
     k, seed = settings
 
     def perturb(some: tuple[Int64, Int64], first: int) -> None:
-        perturb_blocks(records, labels, by_class, some, (k, TIMES, seed + first))
+        how = HowSearched(k, n_iterations=TIMES + 1, seed=seed + first)
+        refine_blocks(records, labels, by_class, some, how, LEAST_GAIN)
 
     map_groups(perturb, groups, n_threads)
     return labels

@@ -20,9 +20,10 @@ from tclose.kernels.refinement.neighbours import (
     FARTHEST,
     represent_classes,
 )
+from tclose.kernels.refinement.perturb import NO_EXCESS
 from tclose.kernels.refinement.pool_parts import MOST_POOLED
 from tclose.kernels.refinement.refine_blocks import (
-    NO_EXCESS,
+    HowSearched,
     measure_classes,
     refine_blocks,
 )
@@ -252,7 +253,7 @@ class Refiner:
         groups = np.arange(starts.size - 1), block_starts
         labels = labels.copy()
         records = self.as_kernels_take(largest)
-        how = self.k, 0, 0, SWEEPS_OF_MENDING, 0
+        how = HowSearched(self.k, n_sweeps=SWEEPS_OF_MENDING)
         refine_blocks(records, labels, (order, starts), groups, how, LEAST_GAIN)
         return labels
 
@@ -299,7 +300,9 @@ class Refiner:
         records = self.as_kernels_take(int(sizes.max()))
         labels = labels.copy()
         budget = search_budget
-        how = self.k, budget.n_partners, budget.n_searches, budget.n_sweeps, budget.n_together
+        how = HowSearched(
+            self.k, budget.n_partners, budget.n_searches, budget.n_sweeps, budget.n_together
+        )
         usual_loss = usual / (starts.size - 1)
         of_exchange = search_budget.share_of_exchange(float(sizes.mean()))
         least_gain = max(LEAST_GAIN, of_exchange * usual_loss)
