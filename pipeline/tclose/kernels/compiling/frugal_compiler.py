@@ -19,18 +19,23 @@ from tclose.kernels.compiling.frugal_lowering import (
     make_array_classes_once,
     name_briefly,
 )
+from tclose.kernels.compiling.frugal_variables import (
+    follow_variables_on_demand,
+    list_variables_quickly,
+    rename_where_mentioned,
+)
 from tclose.security.working_folder import away_from_working_folder
 
 with away_from_working_folder():
     import numba
     from llvmlite import ir as llvm_ir
     from llvmlite.binding import ffi
-    from numba.core import errors, ir, transforms, types
+    from numba.core import errors, ir, ssa, types
     from numba.core.base import BaseContext
     from numba.core.cgutils import _StructProxy
     from numba.core.inline_closurecall import InlineWorker
     from numba.core.lowering import Lower
-    from numba.core.postproc import PostProcessor, VariableLifetime
+    from numba.core.postproc import PostProcessor
     from numba.core.runtime.context import NRTContext
     from numba.core.targetconfig import ConfigStack
     from numba.core.typing import templates
@@ -38,9 +43,6 @@ with away_from_working_folder():
     from numba.np import arrayobj
 
 WRITTEN_FOR = (0, 68)  # of numba, as pyproject.toml asks for
-
-# What has no variable of numba's intermediate code in it, and is most of what an instruction has.
-_WITHOUT_VARIABLES = frozenset({str, int, float, bool, type(None), ir.Loc})
 
 
 def make_frugal(version: tuple[int, int] = numba.version_info.short) -> None:
@@ -50,7 +52,10 @@ def make_frugal(version: tuple[int, int] = numba.version_info.short) -> None:
     replacements: tuple[tuple[Callable[[Any], None], Any], ...] = (
         (remember_call_types, types.Function),
         (share_functions, templates._OverloadFunctionTemplate),  # noqa: SLF001
+        (remember_attributes, BaseTypingContext),
+        (compare_types_quickly, types.Type),
         (list_variables_quickly, ir.Inst),
+        (rename_where_mentioned, ssa),
         (remember_sizes, llvm_ir.Type),
         (inline_without_copies, InlineWorker),
         (follow_variables_on_demand, PostProcessor),
@@ -120,31 +125,46 @@ def _flags_handed_on() -> tuple[Any, ...]:
     return flags.nrt, flags.error_model, flags.forceinline, frozenset(flags.fastmath.flags)
 
 
-def list_variables_quickly(instruction: type[Any]) -> None:
-    """List an instruction's variables with one list, and fewer questions about what has none."""
-    _ = instruction._rec_list_vars  # noqa: SLF001  # an AttributeError if there is none
+def remember_attributes(context: type[Any]) -> None:
+    """Look for the template of a type's attribute once; there are some for each kind of type."""
+    find = context.find_matching_getattr_template
+    found: dict[tuple[Any, ...], Any] = {}
 
-    def fill(value: Any, found: list[Any]) -> None:
-        kind = type(value)
-        if kind in _WITHOUT_VARIABLES:
-            return
-        if isinstance(value, ir.Var):
-            found.append(value)
-        elif isinstance(value, ir.Inst):
-            found.extend(value.list_vars())
-        elif isinstance(value, list | tuple):
-            for part in value:
-                fill(part, found)
-        elif isinstance(value, dict):
-            for part in value.values():
-                fill(part, found)
+    def find_matching_getattr_template(self: Any, typ: Any, attr: str) -> Any:
+        key = self, typ, attr
+        if key not in found:
+            template = find(self, typ, attr)
+            if template is None:  # until a module declares it
+                return None
+            found[key] = template
+        return found[key]
 
-    def list_variables(self: Any, value: Any) -> list[Any]:  # noqa: ARG001
-        found: list[Any] = []
-        fill(value, found)
+    context.find_matching_getattr_template = find_matching_getattr_template
+
+
+def compare_types_quickly(kind: type[Any]) -> None:
+    """Compare a type with itself, as nearly always, without going through what it is made of.
+
+    And compute its hash once, which for a block of classes is made of those of hundreds of arrays.
+    It is left out where the type is stored, as those of texts are others in another process.
+    """
+    compare, compute, reduce = kind.__eq__, kind.__hash__, kind.__reduce__
+
+    def __eq__(self: Any, other: object) -> Any:
+        return self is other or compare(self, other)
+
+    def __hash__(self: Any) -> int:
+        own = self.__dict__
+        if "_hash" not in own:
+            own["_hash"] = compute(self)
+        found: int = own["_hash"]
         return found
 
-    instruction._rec_list_vars = list_variables  # noqa: SLF001
+    def __reduce__(self: Any) -> Any:
+        rebuild, (*how, state) = reduce(self)
+        return rebuild, (*how, {name: of_one for name, of_one in state.items() if name != "_hash"})
+
+    kind.__eq__, kind.__hash__, kind.__reduce__ = __eq__, __hash__, __reduce__  # type: ignore[method-assign,assignment]
 
 
 def remember_sizes(llvm_type: type[Any]) -> None:
@@ -188,28 +208,6 @@ def inline_without_copies(worker: type[Any]) -> None:
                 del one.__deepcopy__
 
     worker.inline_function = inline_function
-
-
-def follow_variables_on_demand(processor: type[Any]) -> None:
-    """Find out where variables are alive only if somebody asks for it.
-
-    numba does so after each pass that changes a function, ten times in all. It needs to know when
-    it marks where variables end, which it does twice, and in generators.
-    """
-    run_all = processor.run
-
-    def run(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
-        function = self.func_ir
-        if function.is_generator:
-            run_all(self, emit_dels, extend_lifetimes)
-            return
-        function.blocks = transforms.canonicalize_cfg(function.blocks)
-        function.variable_lifetime = VariableLifetime(function.blocks)
-        function.generator_info = None
-        if emit_dels:
-            self._insert_var_dels(extend_lifetimes=extend_lifetimes)
-
-    processor.run = run
 
 
 def know_arrays_as_such(context: type[Any]) -> None:

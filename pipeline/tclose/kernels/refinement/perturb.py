@@ -20,7 +20,7 @@ from tclose.kernels.refinement.partners import find_partners, start_trying
 from tclose.kernels.refinement.pool_parts import ROUNDING
 from tclose.kernels.refinement.screen import make_screen
 from tclose.kernels.refinement.search import LEAST_GAIN, search_pairs
-from tclose.kernels.sequences import copy_into, stable_order
+from tclose.kernels.sequences import stable_order
 
 # Less excess than this is none: limits are lowered by the rounding error of running sums.
 NO_EXCESS = 1e-9
@@ -65,12 +65,10 @@ def perturb_block(block, k, n_iterations, seed):
             loss, excess = loss_now, excess_now
             n_kept += 1
             _note_classes(block, class_of)
-            copy_into(changed, tried.changed)
-            seen[:] = tried.seen
+            _copy_tried(tried.changed, tried.seen, changed, seen)
         else:
             _restore(block, class_of)
-            copy_into(tried.changed, changed)
-            tried.seen[:] = seen
+            _copy_tried(changed, seen, tried.changed, tried.seen)
     return n_kept
 
 
@@ -90,6 +88,15 @@ def _order_by_value(block, draw):
         at = (draw >> 8) % left
         order[at], order[left - 1] = order[left - 1], order[at]
     return order[stable_order(block.record_terms[0, order, 0])], draw
+
+
+@kernel(borrows=True)
+def _copy_tried(changed, seen, to_changed, to_seen):
+    """Copy what has been tried; ``a[:] = b`` would have the compiler's own message compiled."""
+    for a in range(changed.size):
+        to_changed[a] = changed[a]
+        for b in range(changed.size):
+            to_seen[a, b] = seen[a, b]
 
 
 @kernel(borrows=True)

@@ -259,14 +259,12 @@ def improve_pair(block, a, b, k, screen, least_gain):
     if is_above:
         least_gain = LEAST_GAIN  # removing excess is always worth its time
     best, x, y = find_swap(block, a, b, screen, error, least_gain)
-    if block.sizes[a] > k and block.sizes[b] < cap:
-        best, mover = find_move(block, a, b, 0, screen, error, best)
-        if mover >= 0:
-            x, y = mover, -1
-    if block.sizes[b] > k and block.sizes[a] < cap:
-        best, mover = find_move(block, b, a, 1, screen, error, best)
-        if mover >= 0:
-            x, y = -1, mover
+    for side in range(2):
+        giver, taker = (b, a) if side else (a, b)
+        if block.sizes[giver] > k and block.sizes[taker] < cap:
+            best, mover = find_move(block, giver, taker, side, screen, error, best)
+            if mover >= 0:
+                x, y = (-1, mover) if side else (mover, -1)
     if x < 0 and y < 0:
         return False
     exchange(block, a, b, np.int64(x), np.int64(y))  # of one type, compiled once
