@@ -2,13 +2,14 @@
 
 import copy
 import gc
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 from llvmlite import ir as llvm_ir
 from llvmlite.binding import ffi
-from numba.core import errors, ir, types
+from numba.core import errors, ir, ssa, types
 from numba.core.base import BaseContext
 from numba.core.cgutils import _StructProxy
 from numba.core.compiler import Flags
@@ -25,9 +26,9 @@ from numba.np import arrayobj, linalg
 from tclose.kernels.compiler import kernel
 from tclose.kernels.compiling.frugal_compiler import (
     inline_without_copies,
-    list_variables_quickly,
     make_frugal,
     no_garbage_collection,
+    remember_attributes,
     remember_call_types,
     remember_sizes,
     share_functions,
@@ -45,15 +46,24 @@ def test_with_the_locked_version_all_is_replaced() -> None:
     replaced = (
         types.Function.get_call_type,
         _OverloadFunctionTemplate._get_impl,
-        ir.Inst._rec_list_vars,
+        types.Type.__eq__,
+        types.Type.__hash__,
+        types.Type.__reduce__,
+        BaseTypingContext.find_matching_getattr_template,
         llvm_ir.Type.get_abi_size,
         InlineWorker.inline_function,
-        PostProcessor.run,
         BaseContext.get_function,
         BaseTypingContext.resolve_value_type,
         colours._markup,
     )
     assert {one.__module__ for one in replaced} == {"tclose.kernels.compiling.frugal_compiler"}
+    followed = (
+        ir.Inst._rec_list_vars,
+        PostProcessor.run,
+        ssa._run_ssa,
+        ssa._run_block_rewrite,
+    )
+    assert {one.__module__ for one in followed} == {"tclose.kernels.compiling.frugal_variables"}
     lowered = (
         llvm_ir.IRBuilder.extract_value,
         _StructProxy.__getitem__,
@@ -127,32 +137,32 @@ def test_numbas_functions_are_compiled_once_for_callers_of_other_flags(
     assert len(built) == 3
 
 
-def test_variables_are_listed_in_the_same_order() -> None:
-    place = ir.Loc("file", 1)
-    scope = ir.Scope(None, place)
-    a, b, c = (ir.Var(scope, name, place) for name in "abc")
+def test_a_types_attribute_is_looked_for_until_it_is_found() -> None:
+    asked: list[Any] = []
 
-    class Nested(ir.Inst):
-        def list_vars(self) -> list[Any]:
-            return [b, c]
+    class Context:
+        def find_matching_getattr_template(self, typ: Any, attr: str) -> Any:
+            asked.append((typ, attr))
+            return {"template": attr} if len(asked) > 1 else None
 
-    class Plain(ir.Inst):
-        def _rec_list_vars(self, val: Any) -> list[Any]:  # as numba has it
-            if isinstance(val, ir.Var):
-                return [val]
-            if isinstance(val, ir.Inst):
-                return val.list_vars()
-            parts = val.values() if isinstance(val, dict) else val
-            if isinstance(val, list | tuple | dict):
-                return [found for part in parts for found in self._rec_list_vars(part)]
-            return []
+    remember_attributes(Context)
+    context: Any = Context()
+    answers = [context.find_matching_getattr_template(types.int64, "real") for _ in range(3)]
+    assert answers == [None, {"template": "real"}, {"template": "real"}]
+    assert context.find_matching_getattr_template(types.float64, "real") is not answers[1]
+    assert len(asked) == 3
 
-    class Quick(Plain):
-        pass
 
-    list_variables_quickly(Quick)
-    value = {"x": [a, (b, None, "c")], "y": Nested(), "z": {"w": c, "v": 1.5}, "u": place, "t": {a}}
-    assert Quick()._rec_list_vars(value) == Plain()._rec_list_vars(value) == [a, b, b, c, c]
+def test_types_compare_as_before_and_are_stored_without_their_hash() -> None:
+    """The hash of a text is another one in the process that reads the type."""
+    rows = types.Array(types.float64, 2, "C")
+    pairs = types.UniTuple(rows, 2)
+    hash(pairs)
+    stored = pickle.dumps(pairs)
+    assert b"_hash" not in stored
+    assert pickle.loads(stored) is pairs
+    assert pairs == types.UniTuple(types.Array(types.float64, 2, "C"), 2)
+    assert pairs not in (types.UniTuple(rows, 3), types.Array(types.float64, 2, "F"), "pairs")
 
 
 def test_a_type_is_measured_once_unless_it_has_a_name() -> None:

@@ -6,10 +6,8 @@ import pytest
 
 from tclose.passes.plan.search_budget import (
     FAST,
-    FAST_SMALL,
     FULL_PER_RECORD,
     FULL_TIMES,
-    FULL_TIMES_SMALL,
     LARGE_TABLE,
     LARGEST_LEAST_GAIN,
     LEAN,
@@ -18,7 +16,6 @@ from tclose.passes.plan.search_budget import (
     MOST_OF_BLOCK,
     MOST_PER_RECORD,
     OFF,
-    SMALL_TABLE,
     TIMES,
     USUAL_SIZE,
     SearchBudget,
@@ -30,10 +27,10 @@ from tclose.passes.plan.search_budget import (
 class TestEffort:
     @pytest.mark.parametrize(
         ("said", "search_budget"),
-        [("off", OFF), ("lean", LEAN), ("fast", FAST_SMALL)],
+        [("off", OFF), ("lean", LEAN), ("fast", FAST)],
     )
     def test_named(self, said: str, search_budget: SearchBudget) -> None:
-        assert choose_search_budget(said, SMALL_TABLE) == search_budget
+        assert choose_search_budget(said, 30_000) == search_budget
 
     @pytest.mark.parametrize(("said", "n_budgets"), [("off", 1), ("lean", 2)])
     def test_of_these_few_depend_on_the_size(self, said: str, n_budgets: int) -> None:
@@ -54,7 +51,7 @@ class TestEffort:
         assert LEAN_LARGE.least_exchange > LEAN.least_exchange
 
     def test_the_larger_a_table_the_more_a_round_has_to_save(self) -> None:
-        sizes = [SMALL_TABLE + 1, 100_000, 300_000, 1_000_000, 3_000_000, 10**11]
+        sizes = [50_000, 100_000, 300_000, 1_000_000, 3_000_000, 10**11]
         gains = [choose_search_budget("fast", size).least_gain for size in sizes]
         largest = LARGEST_LEAST_GAIN
         assert gains == pytest.approx([0.003, 0.005, 0.015, 0.05, largest, largest])
@@ -68,12 +65,11 @@ class TestEffort:
         assert (1 - FAST.least_gain) ** FAST.n_rounds < 0.6
         assert FAST.least_gain > 0
 
-    @pytest.mark.parametrize("n_records", [1, SMALL_TABLE, SMALL_TABLE + 1, 60_000, 10**9])
+    @pytest.mark.parametrize("n_records", [1, 25_000, 60_000, 10**9])
     def test_full_goes_on_from_where_fast_ends(self, n_records: int) -> None:
         """Its rounds are fast's, or more of them where fast's end early, and so are its passes."""
         fast, full = (choose_search_budget(said, n_records) for said in ("fast", "full"))
-        times = FULL_TIMES_SMALL if n_records <= SMALL_TABLE else FULL_TIMES
-        assert full.n_perturbed >= times * fast.n_perturbed
+        assert full.n_perturbed >= FULL_TIMES * fast.n_perturbed
         assert full.n_perturbed >= FULL_PER_RECORD * n_records
         assert full.least_gain <= fast.least_gain
         same_ends = replace(full, n_perturbed=fast.n_perturbed, least_gain=fast.least_gain)
@@ -81,13 +77,13 @@ class TestEffort:
 
     def test_records_of_small_tables_are_perturbed_alike(self) -> None:
         """Larger ones have some seconds for all: those of a million are not perturbed once."""
-        sizes = [1, 300, 10_000, SMALL_TABLE, 100_000, 1_000_000]
+        sizes = [1, 300, 10_000, 30_000, 100_000, 1_000_000]
         each = [choose_search_budget("fast", size).n_perturbed / size for size in sizes]
         assert each == [*[MOST_PER_RECORD] * 3, *[FAST.n_perturbed / n for n in sizes[3:]]]
         assert each[-1] < TIMES < each[-2]
 
     def test_names_are_in_order(self) -> None:
-        full = choose_search_budget("full", SMALL_TABLE)
+        full = choose_search_budget("full", 30_000)
         assert OFF.n_rounds == 0 < LEAN.n_rounds < FAST.n_rounds
         assert OFF.n_perturbed == LEAN.n_perturbed == 0 < FAST.n_perturbed < full.n_perturbed
         assert FAST.seconds is full.seconds is None
@@ -113,10 +109,8 @@ class TestEffort:
         search_budget = choose_search_budget(said, 1)
         assert search_budget.seconds == seconds
         assert search_budget.n_rounds >= 1_000
-        fast = replace(FAST_SMALL, n_rounds=search_budget.n_rounds, seconds=seconds)
+        fast = replace(FAST, n_rounds=search_budget.n_rounds, seconds=seconds)
         assert replace(search_budget, n_perturbed=FAST.n_perturbed) == fast
-        of_large = choose_search_budget(said, SMALL_TABLE + 1)
-        assert (of_large.first, of_large.n_together) == (FAST.first, FAST.n_together)
         assert search_budget.n_perturbed > 1e9 * FAST.n_perturbed
 
 
@@ -124,17 +118,14 @@ class TestRounds:
     """Budgets of single rounds."""
 
     @pytest.mark.parametrize("said", ["fast", "full"])
-    @pytest.mark.parametrize(("n_records", "n_first"), [(SMALL_TABLE, 0), (SMALL_TABLE + 1, 2)])
-    def test_the_first_look_as_little_as_lean(
-        self, said: str, n_records: int, n_first: int
-    ) -> None:
-        """But for small tables, where all takes little."""
+    @pytest.mark.parametrize("n_records", [300, 1_000_000])
+    def test_the_first_look_as_little_as_lean(self, said: str, n_records: int) -> None:
         whole = choose_search_budget(said, n_records)
         searched = [whole.of_round(r) for r in range(4)]
-        assert searched == [LEAN] * n_first + [whole] * (4 - n_first)
+        assert searched == [LEAN] * 2 + [whole] * 2
 
     def test_others_are_alike(self) -> None:
-        for budget in (LEAN, FAST_SMALL, SearchBudget(40)):
+        for budget in (LEAN, SearchBudget(40)):
             assert budget.of_round(0) is budget.of_round(9) is budget
 
     def test_exchanges_of_large_classes_may_save_less(self) -> None:
@@ -148,8 +139,8 @@ class TestRounds:
 
     def test_classes_are_merged_after_six_sweeps(self) -> None:
         """Of two sweeps a round, or of four."""
-        budgets = [FAST, FAST_SMALL, LEAN, SearchBudget(40)]
-        assert [budget.rounds_before_merging for budget in budgets] == [3, 2, 3, 2]
+        budgets = [FAST, LEAN, SearchBudget(40)]
+        assert [budget.rounds_before_merging for budget in budgets] == [3, 3, 2]
 
 
 class TestToCompare:

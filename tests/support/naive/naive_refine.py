@@ -6,7 +6,6 @@ Records are a `support.tables.classed_records.ClassedRecords`; a class is a list
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import permutations
 
 import numpy as np
 
@@ -123,24 +122,6 @@ def best_worth(
         if value > best and (after == 0 or after <= before - least):
             best, found = value, exchange
     return best, found
-
-
-def cheapest_deal(records: ClassedRecords, classes: Classes, given: list[int]) -> Fraction:
-    """Least loss over all ways to deal out one record of each class: all permutations.
-
-    A class that is above a limit keeps its own; no other takes one that brings it above.
-    """
-    is_above = [excess(records, [rows]) > 0 for rows in classes]
-    best = searched_loss(records, classes)
-    for order in permutations(range(len(classes))):
-        dealt = [
-            [*(i for i in rows if i != given[c]), given[order[c]]] for c, rows in enumerate(classes)
-        ]
-        changed = [c for c, other in enumerate(order) if c != other]
-        if any(is_above[c] or excess(records, [dealt[c]]) > 0 for c in changed):
-            continue
-        best = min(best, searched_loss(records, dealt))
-    return best
 
 
 def represent_class(

@@ -28,7 +28,6 @@ search_budgets = st.builds(
     n_partners=st.integers(1, 4),
     n_searches=st.integers(1, 3),
     n_sweeps=st.integers(1, 2),
-    n_together=st.sampled_from([0, 0, 2, 3]),
     least_exchange=st.sampled_from([0.0, 0.01]),
     n_pooled=st.sampled_from([0, 1, 4]),
 )

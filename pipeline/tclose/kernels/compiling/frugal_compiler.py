@@ -142,7 +142,7 @@ def remember_attributes(context: type[Any]) -> None:
     context.find_matching_getattr_template = find_matching_getattr_template
 
 
-def compare_types_quickly(kind: type[Any]) -> None:
+def compare_types_quickly(kind: Any) -> None:
     """Compare a type with itself, as nearly always, without going through what it is made of.
 
     And compute its hash once, which for a block of classes is made of those of hundreds of arrays.
@@ -150,21 +150,22 @@ def compare_types_quickly(kind: type[Any]) -> None:
     """
     compare, compute, reduce = kind.__eq__, kind.__hash__, kind.__reduce__
 
-    def __eq__(self: Any, other: object) -> Any:
+    def is_same(self: Any, other: object) -> Any:
         return self is other or compare(self, other)
 
-    def __hash__(self: Any) -> int:
+    def find_hash(self: Any) -> int:
         own = self.__dict__
         if "_hash" not in own:
             own["_hash"] = compute(self)
         found: int = own["_hash"]
         return found
 
-    def __reduce__(self: Any) -> Any:
+    def take_apart(self: Any) -> Any:
         rebuild, (*how, state) = reduce(self)
         return rebuild, (*how, {name: of_one for name, of_one in state.items() if name != "_hash"})
 
-    kind.__eq__, kind.__hash__, kind.__reduce__ = __eq__, __hash__, __reduce__  # type: ignore[method-assign,assignment]
+    kind.__eq__, kind.__hash__ = is_same, find_hash
+    kind.__reduce__ = take_apart
 
 
 def remember_sizes(llvm_type: type[Any]) -> None:

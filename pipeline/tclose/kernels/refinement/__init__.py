@@ -1,1 +1,1 @@
-"""Exchanges, moves and re-assignment of records within k and t."""
+"""Exchanges and moves of records within k and t."""

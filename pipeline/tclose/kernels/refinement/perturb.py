@@ -19,15 +19,15 @@ from tclose.kernels.refinement.block import (
 from tclose.kernels.refinement.partners import find_partners, start_trying
 from tclose.kernels.refinement.pool_parts import ROUNDING
 from tclose.kernels.refinement.screen import make_screen
-from tclose.kernels.refinement.search import LEAST_GAIN, search_pairs
+from tclose.kernels.refinement.search import LEAST_GAIN, gain_of_swap, search_pairs
 from tclose.kernels.sequences import stable_order
 
 # Less excess than this is none: limits are lowered by the rounding error of running sums.
 NO_EXCESS = 1e-9
 # Sweeps of a search after a perturbation, at most.
 MOST_SWEEPS = 16
-# Pairs of records that change places at once.
-N_PAIRS = 2
+# Pairs of records that change places at once, each the one of some drawn ones that loses least.
+N_PAIRS, N_DRAWS = 4, 4
 
 
 @kernel
@@ -132,15 +132,35 @@ def _restore(block, class_of):
 
 @kernel(borrows=True)
 def _exchange_near(block, by_value, tried, now, draw):
-    """Exchange pairs of records near each other in the confidential attribute, at any loss.
+    """Exchange some pairs of records near each other in the confidential attribute, at any loss.
 
     ``by_value`` int64 (n,): the records in its order; ``now`` int64 (n,): their classes, written;
     returns the number that the next draw follows.
     """
-    n_classes, clock = block.sizes.size, np.int32(0)
+    clock = np.int32(0)
     for at in tried.changed:
         clock = max(clock, at)
     for _ in range(N_PAIRS):
+        x, y, draw = _draw_pair(block, by_value, now, draw)
+        if x < 0:
+            continue
+        a, b = now[x], now[y]
+        exchange(block, a, b, x, y)
+        now[x], now[y] = b, a
+        clock += 1
+        tried.changed[a], tried.changed[b] = clock, clock
+    return draw
+
+
+@kernel(borrows=True)
+def _draw_pair(block, by_value, now, draw):
+    """Draw some pairs of records of different classes; return the one that loses least, or -1, -1.
+
+    And the number that the next draw follows.
+    """
+    n_classes, best = block.sizes.size, -np.inf
+    x, y = np.int64(-1), np.int64(-1)
+    for _ in range(N_DRAWS):
         draw = _draw_next(draw)
         first = (draw >> 8) % by_value.size
         draw = _draw_next(draw)
@@ -148,15 +168,13 @@ def _exchange_near(block, by_value, tried, now, draw):
         second = first + step if step <= n_classes else first + n_classes - step
         if not 0 <= second < by_value.size:
             continue
-        x, y = by_value[first], by_value[second]
-        a, b = now[x], now[y]
-        if a == b:
+        one, other = by_value[first], by_value[second]
+        if now[one] == now[other]:
             continue
-        exchange(block, a, b, x, y)
-        now[x], now[y] = b, a
-        clock += 1
-        tried.changed[a], tried.changed[b] = clock, clock
-    return draw
+        gain = gain_of_swap(block, now[one], now[other], one, other)
+        if gain > best:
+            best, x, y = gain, one, other
+    return x, y, draw
 
 
 @kernel(inline="always")

@@ -10,7 +10,6 @@ from collections import namedtuple
 import numpy as np
 
 from tclose.kernels.compiler import kernel
-from tclose.kernels.refinement.assignment import reassign
 from tclose.kernels.refinement.block import gather_block, measure_block
 from tclose.kernels.refinement.partners import find_partners, start_trying
 from tclose.kernels.refinement.perturb import NO_EXCESS, perturb_block
@@ -21,13 +20,12 @@ from tclose.kernels.refinement.search import repair_block, search_block
 #   n_partners    of a class, for each search
 #   n_searches    each among partners found anew
 #   n_sweeps      of each search, as in `search_block`
-#   n_together    classes whose records are reassigned together, as in `reassign`, 0 for none
 #   n_iterations  searches of all pairs of a group, each but the first after a perturbation
 #   seed          of the first group's perturbations
 HowSearched = namedtuple(
     "HowSearched",
-    "k n_partners n_searches n_sweeps n_together n_iterations seed",
-    defaults=(0,) * 6,
+    "k n_partners n_searches n_sweeps n_iterations seed",
+    defaults=(0, 0, 0, 0, 0),
 )
 
 
@@ -73,12 +71,9 @@ def refine_blocks(records, labels, by_class, groups, how, least_gain):
 
 @kernel
 def _refine(block, how, least_gain):
-    """Search a block and reassign its records; return the exchanges, 0 if nothing is gained."""
+    """Search a block; return the exchanges, 0 if nothing is gained."""
     loss, excess = measure_block(block), block.excess.sum()
     n_done = _search(block, how, least_gain)
-    if how.n_together:
-        n_done += _reassign_all(block, how.n_together)
-        n_done += _search(block, how, least_gain)
     if block.excess.sum() < excess - NO_EXCESS or measure_block(block) < loss:
         return n_done
     return 0
@@ -113,18 +108,6 @@ def _is_above(excess):
         if of_class != 0.0:
             return True
     return False
-
-
-@kernel
-def _reassign_all(block, n_together):
-    """Reassign the records of ``n_together`` classes at a time, rank by rank."""
-    n_changed = 0
-    n_ranks = int(block.sizes.mean())
-    for first in range(0, block.sizes.size - 1, n_together):
-        classes = np.arange(first, min(first + n_together, block.sizes.size))
-        for rank in range(n_ranks):
-            n_changed += reassign(block, classes, (rank + 0.5) / n_ranks)
-    return n_changed
 
 
 @kernel

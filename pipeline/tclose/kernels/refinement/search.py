@@ -95,14 +95,14 @@ def find_swap(block, a, b, screen, error, least_gain):
             y = members[0, b, n]
             after = _excess_after_swap(block, a, b, m, n, screen.insertion_ranks, before)
             if after <= before:
-                score = _gain_of_swap(block, a, b, x, y) + EXCESS_PRICE * (before - after)
+                score = gain_of_swap(block, a, b, x, y) + EXCESS_PRICE * (before - after)
                 if score > best:
                     best, best_x, best_y = score, x, y
     return best, best_x, best_y
 
 
 @kernel(borrows=True)
-def _gain_of_swap(block, a, b, x, y):
+def gain_of_swap(block, a, b, x, y):
     """Loss saved by exchanging record x of class a for y of class b.
 
     With D the way from b's mean to a's that is 2 (y - x) D + (1/a + 1/b) |y - x|^2 of the sum of

@@ -30,7 +30,7 @@ from tclose.passes.microaggregate.search.mend_persons import PersonMender
 from tclose.passes.microaggregate.search.refine_classes import Refiner
 from tclose.passes.microaggregate.search.rounds import Round, SearchState, still_falls
 from tclose.passes.plan.plan import Plan
-from tclose.passes.plan.search_budget import LEAN, SMALL_TABLE, SearchBudget
+from tclose.passes.plan.search_budget import LEAN, SearchBudget
 from tclose.privacy.person_closeness import PersonDemand
 from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
 
@@ -45,6 +45,8 @@ NEARLY_BEST = 1.1
 # that is not small is only searched for classes that have none. Below, united classes lose a tenth
 # less to a third more, and a few of them have thousands of records.
 MOST_PAIRS = 0.01
+# Records of a table in which, of persons with few such pairs, both searches are run.
+SMALL_TABLE = 25_000
 
 
 @dataclass(frozen=True, eq=False)

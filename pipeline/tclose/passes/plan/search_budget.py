@@ -16,10 +16,8 @@ class SearchBudget:
     """The rounds, time and width of a refinement.
 
     ``block_classes``: classes that are searched together; ``n_partners``, ``n_searches``,
-    ``n_sweeps``: as in the search; ``n_together``: classes whose records are dealt out anew at
-    once, 0 for none;
-    ``least_exchange``: share of a class's usual loss that an exchange has to save, see
-    `share_of_exchange`;
+    ``n_sweeps``: as in the search; ``least_exchange``: share of a class's usual loss that an
+    exchange has to save, see `share_of_exchange`;
     ``least_gain``: share of the usual loss that a round has to save for another one to follow;
     ``seconds``: computing time for the whole table, over all workers; ``n_pooled``: neighbours of a
     class that pools are made of, 0 for no pools; ``n_perturbed``: records that are perturbed after
@@ -33,7 +31,6 @@ class SearchBudget:
     n_partners: int = 16
     n_searches: int = 1
     n_sweeps: int = 4
-    n_together: int = 0
     least_exchange: float = 0.0
     least_gain: float = 0.0
     seconds: float | None = None
@@ -82,7 +79,7 @@ LEAN = SearchBudget(
 # tenth more loss in half of the time.
 FAST = SearchBudget(
     256,
-    n_perturbed=2_000_000,
+    n_perturbed=3_000_000,
     block_classes=512,
     n_partners=6,
     n_searches=2,
@@ -91,11 +88,6 @@ FAST = SearchBudget(
     least_gain=0.003,
     first=LEAN,
 )
-# Of a table of few blocks partners that are found anew more often are not the same again.
-SMALL_TABLE = 25_000
-# And its records are dealt out anew, which takes two to three times as long and loses a twentieth
-# to an eighth less. First rounds that look at little save no time there, and lose 1 or 2 % more.
-FAST_SMALL = replace(FAST, n_searches=2 * FAST.n_searches, n_together=512, first=None)
 # What a round of fast has to save of a million records, which lose 4 % more by it in half of the
 # time.
 LEAST_GAIN_OF_A_MILLION = 0.05
@@ -106,9 +98,8 @@ LEAN_LARGE = replace(LEAN, block_classes=128, least_exchange=0.015)
 TIMES = 4
 # How often a record of a small table is perturbed, at most.
 MOST_PER_RECORD = 100
-# In times what fast perturbs, of small tables, whose rounds take longer, and of others; and each
-# record at least: up to ten times fast's time.
-FULL_TIMES_SMALL, FULL_TIMES, FULL_PER_RECORD = 32, 20, 100
+# In times what fast perturbs, and each record at least: up to ten times fast's time.
+FULL_TIMES, FULL_PER_RECORD = 12, 100
 UNLIMITED = 10**18
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
@@ -120,19 +111,17 @@ def choose_search_budget(refine: str | int, n_records: int) -> SearchBudget:
     named = {"off": OFF, "lean": LEAN_LARGE if n_records > LARGE_TABLE else LEAN}
     if refine in named:
         return named[refine]
-    fast = FAST_SMALL if n_records <= SMALL_TABLE else FAST
-    n_perturbed = min(fast.n_perturbed, MOST_PER_RECORD * n_records)
+    n_perturbed = min(FAST.n_perturbed, MOST_PER_RECORD * n_records)
     if refine == "full":
-        times = FULL_TIMES_SMALL if fast is FAST_SMALL else FULL_TIMES
-        most = max(times * n_perturbed, FULL_PER_RECORD * n_records)
-        return replace(fast, n_perturbed=most)
+        most = max(FULL_TIMES * n_perturbed, FULL_PER_RECORD * n_records)
+        return replace(FAST, n_perturbed=most)
     if refine == "fast":
         per_table = LEAST_GAIN_OF_A_MILLION * n_records / 1e6
-        least_gain = max(fast.least_gain, min(per_table, LARGEST_LEAST_GAIN))
-        return replace(fast, n_perturbed=n_perturbed, least_gain=least_gain)
+        least_gain = max(FAST.least_gain, min(per_table, LARGEST_LEAST_GAIN))
+        return replace(FAST, n_perturbed=n_perturbed, least_gain=least_gain)
     number = refine.rstrip("sminh ")
     seconds = float(number) * UNITS[refine[len(number) :].strip()]
-    return replace(fast, n_rounds=10_000, n_perturbed=UNLIMITED, seconds=seconds)
+    return replace(FAST, n_rounds=10_000, n_perturbed=UNLIMITED, seconds=seconds)
 
 
 # Larger classes are left as they are: the sums of a table that distances are made of are held for

@@ -9,7 +9,7 @@ from tclose.passes.microaggregate.search.group_threads import map_groups
 from tclose.passes.plan.search_budget import TIMES
 
 # Classes that are perturbed together: all pairs of them are searched.
-GROUP_CLASSES = 8
+GROUP_CLASSES = 12
 
 
 def perturb_classes(

@@ -300,9 +300,7 @@ class Refiner:
         records = self.as_kernels_take(int(sizes.max()))
         labels = labels.copy()
         budget = search_budget
-        how = HowSearched(
-            self.k, budget.n_partners, budget.n_searches, budget.n_sweeps, budget.n_together
-        )
+        how = HowSearched(self.k, budget.n_partners, budget.n_searches, budget.n_sweeps)
         usual_loss = usual / (starts.size - 1)
         of_exchange = search_budget.share_of_exchange(float(sizes.mean()))
         least_gain = max(LEAST_GAIN, of_exchange * usual_loss)
