@@ -79,7 +79,7 @@ LEAN = SearchBudget(
 # tenth more loss in half of the time.
 FAST = SearchBudget(
     256,
-    n_perturbed=3_000_000,
+    n_perturbed=4_000_000,
     block_classes=512,
     n_partners=6,
     n_searches=2,
@@ -97,9 +97,9 @@ LEAN_LARGE = replace(LEAN, block_classes=128, least_exchange=0.015)
 # Perturbations of a group of classes in a pass, which the search of all its pairs comes before.
 TIMES = 4
 # How often a record of a small table is perturbed, at most.
-MOST_PER_RECORD = 100
+MOST_PER_RECORD = 200
 # In times what fast perturbs, and each record at least: up to ten times fast's time.
-FULL_TIMES, FULL_PER_RECORD = 12, 100
+FULL_TIMES, FULL_PER_RECORD = 10, 100
 UNLIMITED = 10**18
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
