@@ -160,5 +160,5 @@ DECIDE = Pass(
     tasks=(DISTRIBUTE_TASK, NUMBER_TASK, UNIT_TASK, GROW_TASK),
     own=(DRAFT_PLAN,),
     work=decide_plan,
-    version=7,
+    version=8,
 )

@@ -32,7 +32,7 @@ FAST_RECORDS, LOOSE, LOOSE_TIMES = (25e-6, 11e-6), 0.2, 4.0
 LEAN_RECORD, LEAN_VALUE = 1.2e-6, 0.12e-6
 DOUBLE_SIZE = 130  # records of a class above the usual by which a search takes once more of both
 OTHER_RECORD = 4.5e-6  # of methods that do not cut by subsets, in place of clusters
-PERTURBED_RECORD = 0.8e-6  # seconds, each time that its group is perturbed
+PERTURBED_RECORD = 1.5e-6  # seconds, each time that its group is perturbed
 KEPT_RECORD = 0.65e-3  # a hundred thousand records of fifty thousand persons: 65 s by two threads
 
 
