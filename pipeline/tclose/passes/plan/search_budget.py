@@ -96,8 +96,9 @@ LARGE_TABLE = 2_000_000
 LEAN_LARGE = replace(LEAN, block_classes=128, least_exchange=0.015)
 # Perturbations of a group of classes in a pass, which the search of all its pairs comes before.
 TIMES = 4
-# How often a record of a small table is perturbed, at most.
-MOST_PER_RECORD = 200
+# How often a record of a small table is perturbed, at most, and records of a table that is: one
+# pass of a larger one saves little, and takes the time of a round.
+MOST_PER_RECORD, LARGEST_PERTURBED = 200, 500_000
 # In times what fast perturbs, and each record at least: up to ten times fast's time.
 FULL_TIMES, FULL_PER_RECORD = 10, 100
 UNLIMITED = 10**18
@@ -111,7 +112,9 @@ def choose_search_budget(refine: str | int, n_records: int) -> SearchBudget:
     named = {"off": OFF, "lean": LEAN_LARGE if n_records > LARGE_TABLE else LEAN}
     if refine in named:
         return named[refine]
-    n_perturbed = min(FAST.n_perturbed, MOST_PER_RECORD * n_records)
+    n_perturbed = 0
+    if n_records <= LARGEST_PERTURBED:
+        n_perturbed = min(FAST.n_perturbed, MOST_PER_RECORD * n_records)
     if refine == "full":
         most = max(FULL_TIMES * n_perturbed, FULL_PER_RECORD * n_records)
         return replace(FAST, n_perturbed=most)

@@ -94,11 +94,11 @@ def _count_search(plan: Plan) -> float:
     if plan.keeps_persons:
         return KEPT_RECORD * n_records
     times = 1.0 + max(0.0, _class_size(plan) - USUAL_SIZE) / DOUBLE_SIZE
-    if not budget.n_perturbed:
+    if not budget.least_gain:  # no search that what a round saves ends
         return (LEAN_RECORD + LEAN_VALUE * len(plan.encodings)) * n_records * times
     is_loose = min(plan.verification_limits, default=1) >= LOOSE
     gains = np.log([FAST.least_gain, LARGEST_LEAST_GAIN])
-    each = float(np.interp(np.log(budget.least_gain or FAST.least_gain), gains, FAST_RECORDS))
+    each = float(np.interp(np.log(budget.least_gain), gains, FAST_RECORDS))
     rounds = each * n_records * (LOOSE_TIMES if is_loose else 1.0)
     passes = budget.n_perturbed // (TIMES * max(1, plan.n_records))
     return (rounds + passes * TIMES * n_records * PERTURBED_RECORD) * times
