@@ -98,7 +98,7 @@ LEAN_LARGE = replace(LEAN, block_classes=128, least_exchange=0.015)
 TIMES = 4
 # How often a record of a small table is perturbed, at most, and records of a table that is: one
 # pass of a larger one saves little, and takes the time of a round.
-MOST_PER_RECORD, LARGEST_PERTURBED = 200, 500_000
+MOST_PER_RECORD, LARGEST_PERTURBED = 150, 500_000
 # In times what fast perturbs, and each record at least: up to ten times fast's time.
 FULL_TIMES, FULL_PER_RECORD = 10, 100
 UNLIMITED = 10**18
