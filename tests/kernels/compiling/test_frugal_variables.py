@@ -56,18 +56,21 @@ def mix(values: np.ndarray, k: int) -> float:
     return total * last
 
 
-def rename_all() -> dict[Any, list[str]]:
-    """The statements of `mix` by their blocks, once its variables are renamed."""
+def rename_all(*, again: bool) -> dict[Any, list[str]]:
+    """The statements of `mix` by their blocks, once its variables are renamed, or twice."""
     renamed = ssa.reconstruct_ssa(run_frontend(mix))
+    if again:  # as after functions were inlined
+        renamed = ssa.reconstruct_ssa(renamed)
     return {label: [str(one) for one in block.body] for label, block in renamed.blocks.items()}
 
 
-def test_renamed_variables_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("again", [False, True])
+def test_renamed_variables_are_the_same(monkeypatch: pytest.MonkeyPatch, again: bool) -> None:
     """In whatever blocks they are, and with the same names."""
-    quick = rename_all()
+    quick = rename_all(again=again)
     for name, numbas in (("_run_ssa", "run"), ("_run_block_rewrite", "rewrite")):
         replaced = getclosurevars(getattr(ssa, name)).nonlocals[numbas]
         assert replaced.__module__ == ssa.__name__
         monkeypatch.setattr(ssa, name, replaced)
-    assert quick == rename_all()
+    assert quick == rename_all(again=again)
     assert any("phi" in statement for statements in quick.values() for statement in statements)

@@ -8,8 +8,11 @@ from support.naive import naive_refine
 from support.tables.classed_records import ClassedRecords, classed_records
 from support.tables.random_tables import distribution_of, repeatable
 from support.tables.searched_groups import check_groups, groupings, search_groups
+from tclose.kernels.aggregate import group_by_label
+from tclose.kernels.refinement.block import gather_block
+from tclose.kernels.refinement.perturb import N_DRAWS, _draw_pair, _order_by_value
 from tclose.kernels.refinement.refine_blocks import HowSearched, refine_blocks
-from tclose.kernels.refinement.search import LEAST_GAIN
+from tclose.kernels.refinement.search import LEAST_GAIN, gain_of_swap
 
 
 def perturb(
@@ -69,6 +72,32 @@ class TestPerturbations:
         few, many = (perturb(records, group, n_times, 5)[0] for n_times in (3, 50))
         losses = [naive_refine.released_loss(records, r.classes) for r in (few, many)]
         assert losses[1] <= losses[0]
+
+    def test_of_the_pairs_that_are_drawn_the_one_that_loses_least_is_taken(self) -> None:
+        """And pairs are near each other in the confidential attribute, and of two classes."""
+        records = example(6, 0.4)
+        order, starts = group_by_label(records.labels, 6)
+        block, rows = gather_block(records.arrays(), (order, starts), np.arange(6))
+        now = records.labels[rows].copy()
+        by_value, draw = _order_by_value(block, 11)
+        values = block.record_terms[0, by_value, 0]
+        assert (np.diff(values) >= 0).all()
+        place = np.argsort(by_value)
+        taken, single = [], []
+        for _ in range(200):
+            x, y, draw = _draw_pair(block, by_value, now, draw)
+            if x >= 0:
+                assert now[x] != now[y]
+                assert 0 < abs(place[x] - place[y]) <= 6
+                taken.append(gain_of_swap(block, now[x], now[y], x, y))
+        for first in range(by_value.size):
+            for second in range(max(0, first - 6), min(by_value.size, first + 7)):
+                x, y = by_value[first], by_value[second]
+                if now[x] != now[y]:
+                    single.append(gain_of_swap(block, now[x], now[y], x, y))
+        quarter = np.quantile(single, 1 - 1 / N_DRAWS)
+        assert len(taken) > 100
+        assert np.median(taken) > quarter  # of four draws the best is mostly of the best quarter
 
     def test_draws_differ_by_seed(self) -> None:
         """And the same seed draws the same."""

@@ -56,8 +56,14 @@ class TestEffort:
         gains = [choose_search_budget("fast", size).least_gain for size in sizes]
         largest = LARGEST_LEAST_GAIN
         assert gains == pytest.approx([0.003, 0.005, 0.015, 0.05, largest, largest])
-        same = {"least_gain": FAST.least_gain, "n_perturbed": FAST.n_perturbed}
-        assert {replace(choose_search_budget("fast", size), **same) for size in sizes} == {FAST}
+        assert {
+            replace(
+                choose_search_budget("fast", size),
+                least_gain=FAST.least_gain,
+                n_perturbed=FAST.n_perturbed,
+            )
+            for size in sizes
+        } == {FAST}
 
     def test_fast_is_ended_by_what_a_round_saves(self) -> None:
         """Not by a number of rounds: at the least gain these would leave half of the loss."""

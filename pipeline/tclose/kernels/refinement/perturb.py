@@ -3,13 +3,14 @@
 Exchanges between two classes end at a partition that none of them betters. A few exchanges at any
 loss, of records that are near each other in the confidential attribute, lead away from it; a search
 from there mostly comes to no less loss, and now and then it does (Lourenço, Martin and Stützle
-2003). Among a few near classes that takes a tenth of a millisecond.
+2003). Among a few near classes that takes some tenths of a millisecond.
 """
 
 import numpy as np
 
 from tclose.kernels.compiler import kernel
 from tclose.kernels.refinement.block import (
+    NO_EXCESS,
     add_record,
     exchange,
     measure_block,
@@ -22,8 +23,6 @@ from tclose.kernels.refinement.screen import make_screen
 from tclose.kernels.refinement.search import LEAST_GAIN, gain_of_swap, search_pairs
 from tclose.kernels.sequences import stable_order
 
-# Less excess than this is none: limits are lowered by the rounding error of running sums.
-NO_EXCESS = 1e-9
 # Sweeps of a search after a perturbation, at most.
 MOST_SWEEPS = 16
 # Pairs of records that change places at once, each the one of some drawn ones that loses least.

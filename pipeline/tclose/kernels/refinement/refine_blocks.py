@@ -10,9 +10,9 @@ from collections import namedtuple
 import numpy as np
 
 from tclose.kernels.compiler import kernel
-from tclose.kernels.refinement.block import gather_block, measure_block
+from tclose.kernels.refinement.block import NO_EXCESS, gather_block, measure_block
 from tclose.kernels.refinement.partners import find_partners, start_trying
-from tclose.kernels.refinement.perturb import NO_EXCESS, perturb_block
+from tclose.kernels.refinement.perturb import perturb_block
 from tclose.kernels.refinement.search import repair_block, search_block
 
 # How groups of classes are searched, all integers.
@@ -20,7 +20,8 @@ from tclose.kernels.refinement.search import repair_block, search_block
 #   n_partners    of a class, for each search
 #   n_searches    each among partners found anew
 #   n_sweeps      of each search, as in `search_block`
-#   n_iterations  searches of all pairs of a group, each but the first after a perturbation
+#   n_iterations  searches of all pairs of a group, each but the first after a perturbation, in
+#                 place of those above; 0 for none
 #   seed          of the first group's perturbations
 HowSearched = namedtuple(
     "HowSearched",
@@ -44,7 +45,7 @@ def refine_blocks(records, labels, by_class, groups, how, least_gain):
     by_class : the records by their labels, and where each class begins: int64 (n,), (c + 1,)
     groups : classes group by group int64 (c,), and where each group begins int64 (g + 1,)
     how : `HowSearched`; with iterations a group is searched as `perturb_block` does
-    least_gain : as in `search_block`
+    least_gain : as in `search_block`, of searches without iterations
 
     Returns
     -------

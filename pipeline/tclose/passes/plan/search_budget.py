@@ -96,11 +96,11 @@ LARGE_TABLE = 2_000_000
 LEAN_LARGE = replace(LEAN, block_classes=128, least_exchange=0.015)
 # Perturbations of a group of classes in a pass, which the search of all its pairs comes before.
 TIMES = 4
-# How often a record of a small table is perturbed, at most, and records of a table that is: one
-# pass of a larger one saves little, and takes the time of a round.
+# How often fast perturbs a record of a small table, at most, and the records of a table that it
+# perturbs: one pass of a larger one saves little, and takes the time of a round.
 MOST_PER_RECORD, LARGEST_PERTURBED = 150, 500_000
 # In times what fast perturbs, and each record at least: up to ten times fast's time.
-FULL_TIMES, FULL_PER_RECORD = 10, 100
+FULL_TIMES, FULL_PER_RECORD = 10, 55
 UNLIMITED = 10**18
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.emd.ordered_delta import table_sums
 from tclose.kernels.emd.tree_delta import Trees
-from tclose.kernels.refinement.block import SPARE
+from tclose.kernels.refinement.block import NO_EXCESS, SPARE
 from tclose.kernels.refinement.neighbours import (
     CENTRE,
     DRAWN,
     FARTHEST,
     represent_classes,
 )
-from tclose.kernels.refinement.perturb import NO_EXCESS
 from tclose.kernels.refinement.pool_parts import MOST_POOLED
 from tclose.kernels.refinement.refine_blocks import (
     HowSearched,
@@ -52,7 +51,6 @@ from tclose.passes.microaggregate.search.rounds import (
 )
 from tclose.passes.plan.search_budget import (
     MAX_SEARCHED,
-    MOST_PER_RECORD,
     TIMES,
     SearchBudget,
     count_block_classes,
@@ -68,7 +66,7 @@ SWEEPS_OF_MENDING = 4
 # Classes above `LARGEST_MENDED` are searched up to so many times the median size of all.
 MUCH_LARGER = 8
 # Records of rounds that need not save what others have to, where there is no t; each in each round.
-FREE_RECORDS = 200_000
+FREE_RECORDS, FREE_PER_RECORD = 200_000, 150
 # Of the time for a search, its rounds, and perturbations after them; or what the clock tells of.
 PARTS, WHOLE = ((0.0, 0.4), (0.4, 1.0)), (0.0, 1.0)
 
@@ -141,7 +139,7 @@ class Refiner:
         of_rounds, of_passes = PARTS if is_in_parts else (WHOLE, WHOLE)
         n_free = 0.0
         if n_perturbed and self._is_unlimited:
-            n_free = min(FREE_RECORDS * share, MOST_PER_RECORD * labels.size)
+            n_free = min(FREE_RECORDS * share, FREE_PER_RECORD * labels.size)
         with part_of_task(*of_rounds):
             labels, is_open = self._run_rounds(labels, search_budget, merge, clock, state, n_free)
         if is_open and n_perturbed:

@@ -20,7 +20,13 @@ from tclose.passes.plan.notices.costs.class_seconds import (
 from tclose.passes.plan.notices.costs.run_scope import RunScope
 from tclose.passes.plan.notices.costs.step_costs import describe_estimate, estimate_run
 from tclose.passes.plan.plan import Plan, UnitRegions
-from tclose.passes.plan.search_budget import FAST, LEAN, OFF, SearchBudget
+from tclose.passes.plan.search_budget import (
+    FAST,
+    LEAN,
+    OFF,
+    SearchBudget,
+    choose_search_budget,
+)
 from tclose.releases.manifest.plan_document import CostEstimate
 
 ENCODINGS = tuple(encodings_of(pa.table({"age": range(50), "sex": ["m", "f"] * 25})))
@@ -67,6 +73,12 @@ class TestClasses:
         searches = [work.search for work in works]
         assert searches[0] == 0.0 < searches[1] < searches[2] < searches[3] == 30.0
         assert len({work.clusters for work in works}) == 1
+
+    def test_fast_takes_longer_than_lean_where_nothing_is_perturbed(self) -> None:
+        fast = choose_search_budget("fast", 1_000_000)
+        assert fast.n_perturbed == 0
+        works = [count_class_work(plan_of(1_000_000, search_budget=b)) for b in (LEAN, fast)]
+        assert works[0].search < works[1].search
 
     def test_of_a_later_release_newcomers_alone_are_searched(self) -> None:
         plan = plan_of()
