@@ -100,7 +100,7 @@ TIMES = 4
 # perturbs: one pass of a larger one saves little, and takes the time of a round.
 MOST_PER_RECORD, LARGEST_PERTURBED = 150, 500_000
 # In times what fast perturbs, and each record at least: up to ten times fast's time.
-FULL_TIMES, FULL_PER_RECORD = 10, 55
+FULL_TIMES, FULL_PER_RECORD = 13, 55
 UNLIMITED = 10**18
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
