@@ -11,7 +11,6 @@ import numpy as np
 
 from tclose.kernels.clustering.blocks import cut_blocks
 from tclose.kernels.compiler import kernel
-from tclose.kernels.sequences import copy_into, largest
 
 # Classes in a box, at most.
 BOX_CLASSES = 32
@@ -27,7 +26,6 @@ SURELY = 1e-9
 Boxes = namedtuple("Boxes", "order starts box_of low high lowest highest sizes least")
 
 
-@kernel
 def make_boxes(centres, levels, weights, sizes):
     """Boxes of near classes.
 
@@ -38,41 +36,30 @@ def make_boxes(centres, levels, weights, sizes):
     sizes : int64 (c,): records of each class, none of which is empty
     """
     n_classes = sizes.size
-    n_levels = 1
-    for c in range(n_classes):
-        n_levels = largest(levels[c], n_levels - 1) + 1
     order, ends, _ = cut_blocks(
         np.ascontiguousarray(centres.T),
         np.ascontiguousarray(levels.T),
         weights,
         np.ones(levels.shape[1], dtype=np.int64),  # any cut will do
-        n_levels,
+        int(levels.max(initial=0)) + 1,
         np.zeros(n_classes, np.int64),
         np.array([0, n_classes]),
         np.ones(1, np.int64),
         n_classes,
         BOX_CLASSES,
     )
-    n_boxes, n_numeric, n_nominal = ends.shape[0], centres.shape[1], levels.shape[1]
-    starts = np.full(n_boxes + 1, n_classes)  # `np.append` takes half a second to compile
-    copy_into(starts[:-1], ends[:, 0])
-    boxes = Boxes(
-        order,
-        starts,
-        np.empty(n_classes, dtype=np.int64),
-        np.full((n_numeric, n_boxes), np.inf),
-        np.full((n_numeric, n_boxes), -np.inf),
-        np.full((n_nominal, n_boxes), n_levels, dtype=np.int32),
-        np.full((n_nominal, n_boxes), -1, dtype=np.int32),
-        np.full(n_boxes, sizes.sum()),
-        np.empty(n_boxes),
+    firsts = np.ascontiguousarray(ends[:, 0])
+    starts = np.append(firsts, n_classes)
+    box_of = np.empty(n_classes, dtype=np.int64)
+    box_of[order] = np.repeat(np.arange(firsts.size), np.diff(starts))
+    low, high, lowest, highest = (
+        np.ascontiguousarray(end.reduceat(of_classes[order].T, firsts, axis=1))
+        for of_classes in (centres, levels)
+        for end in (np.minimum, np.maximum)
     )
-    for b in range(n_boxes):
-        for c in order[starts[b] : starts[b + 1]]:
-            boxes.box_of[c] = b
-            boxes.sizes[b] = min(boxes.sizes[b], sizes[c])
-            widen_box(boxes, c, centres, levels)
-    return boxes
+    smallest = np.minimum.reduceat(sizes[order], firsts)
+    least = np.empty(firsts.size)
+    return Boxes(order, starts, box_of, low, high, lowest, highest, smallest, least)
 
 
 @kernel(borrows=True)

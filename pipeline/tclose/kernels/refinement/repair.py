@@ -212,7 +212,6 @@ def _join_classes(chains, c, other, centres, levels):
     first[other] = -1
 
 
-@kernel
 def merge_classes(  # noqa: PLR0913 (records, their classes, and what these are held to)
     numeric, nominal, weights, labels, sizes, above, references, most_cost
 ):
@@ -233,13 +232,24 @@ def merge_classes(  # noqa: PLR0913 (records, their classes, and what these are 
     labels : int64 (n,), renumbered from 0 without gaps
     n_classes : number of classes left, 0 if it was given up
     """
-    sizes = sizes.copy()
+    chains, centres, levels = _find_centres(numeric, nominal, labels, sizes)
+    boxes = make_boxes(centres, levels, weights, sizes)
+    points = centres, levels, weights
+    return _merge(labels, chains, boxes, points, above, references, most_cost)
+
+
+@kernel
+def _find_centres(numeric, nominal, labels, sizes):
+    """The chains of classes, whose sizes will change, and their centres."""
     first, following = _chain_members(labels, sizes.size)
     centres, levels = _class_centres(numeric, nominal, first, following, sizes)
-    chains = (first, following, sizes)
+    return (first, following, sizes.copy()), centres, levels
+
+
+@kernel
+def _merge(labels, chains, boxes, points, above, references, most_cost):
+    (first, following, sizes), (centres, levels, _) = chains, points
     sums = _sum_positions(labels, sizes.size, references)
-    points = (centres, levels, weights)
-    boxes = make_boxes(centres, levels, weights, sizes)
     cost = 0.0
     for c in above:
         close = sizes[c] == 0
