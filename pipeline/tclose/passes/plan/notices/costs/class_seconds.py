@@ -22,16 +22,15 @@ from tclose.passes.plan.search_budget import (
 
 # Algorithm 3 does a distance of one quasi-identifier in about half a nanosecond.
 SECONDS_PER_DISTANCE = 0.5e-9
-LOADING = 0.2  # seconds until a process has loaded the kernels
 CLUSTERED_RECORD, CLUSTERED_VALUE = 0.7e-6, 0.08e-6  # seconds, beside those of distances
 # A second thread of a search, and a worker beside another, are less than the first by this share.
-OF_THREADS, OF_WORKERS = 0.7, 0.85
+OF_THREADS, OF_WORKERS = 0.8, 0.92
 # Of a searched record, where no trial was made: of fast from its least gain to the largest, as its
 # logarithm goes. Fast takes longer where t is loose, as more can be exchanged.
 FAST_RECORDS, LOOSE, LOOSE_TIMES = (25e-6, 11e-6), 0.2, 4.0
-LEAN_RECORD, LEAN_VALUE = 1.2e-6, 0.12e-6
+LEAN_RECORD, LEAN_VALUE = 2.4e-6, 0.24e-6
 DOUBLE_SIZE = 130  # records of a class above the usual by which a search takes once more of both
-OTHER_RECORD = 4.5e-6  # of methods that do not cut by subsets, in place of clusters
+OTHER_RECORD = 6.0e-6  # of methods that do not cut by subsets, in place of clusters
 PERTURBED_RECORD = 1.5e-6  # seconds, each time that its group is perturbed
 KEPT_RECORD = 0.65e-3  # a hundred thousand records of fifty thousand persons: 65 s by two threads
 
@@ -52,13 +51,13 @@ class ClassWork:
 
 
 def expect_classes(plan: Plan, scope: RunScope, work: ClassWork) -> float:
-    """Seconds of the pass."""
+    """Seconds of the pass, once the kernels are loaded."""
     n_regions = max(1, len(plan.regions()))
     share = scope.longest_share(n_regions, scope.n_beside)
     n_threads = _threads(plan, scope, n_regions)
     search = work.search * share / (1 + (n_threads - 1) * (2 * OF_THREADS - 1))
     beside = 1.0 if min(n_regions, scope.n_beside) == 1 else OF_WORKERS
-    return LOADING + (work.clusters * share + search) / beside
+    return (work.clusters * share + search) / beside
 
 
 def _threads(plan: Plan, scope: RunScope, n_regions: int) -> int:

@@ -35,8 +35,8 @@ class PassCost:
 COSTS = {
     "summarise": PassCost(0.015, 0.0035, 7.0e-8, alone=0.02),
     "plan": PassCost(0.01, 0.006, 2.1e-8),
-    "encode": PassCost(0.03, 0.001, 7.0e-8, alone=0.1),
-    "verify": PassCost(0.03, 0.003, 3.2e-8, alone=-0.03, generalised=3.0),
+    "encode": PassCost(0.03, 0.001, 6.5e-8, alone=0.13),
+    "verify": PassCost(0.03, 0.002, 3.0e-8, alone=-0.03, generalised=3.0),
     "publish": PassCost(0.05, 0.008, 3.2e-8, generalised=2.0),
 }
 PARSED_BYTE = 1.0e-8  # seconds of a byte of CSV, as it is summarised

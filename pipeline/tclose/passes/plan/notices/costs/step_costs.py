@@ -18,6 +18,7 @@ from tclose.releases.manifest.plan_document import CostEstimate, StepEstimate
 # Until the first pass begins, and after the last one: Python, imports; and a cluster.
 START_SECONDS, CLUSTER_SECONDS = 0.8, 0.8
 COMPILE_SECONDS = 26.0
+LOADING_SECONDS = 0.2  # until a process has loaded the kernels of the microaggregation
 
 
 def estimate_run(
@@ -37,7 +38,8 @@ def estimate_run(
     seconds = {name: each * factors.records for name, each in expect_passes(plan, scope).items()}
     share = plan.n_clustered / max(1, plan.n_records)  # a trial clusters all that it has
     work = _count_work(plan, factors) if tried is None else tried.times(share)
-    seconds["microaggregate"] = expect_classes(plan, scope, work)
+    loading = LOADING_SECONDS * factors.records
+    seconds["microaggregate"] = loading + expect_classes(plan, scope, work)
     start = START_SECONDS + (0.0 if scope.alone else CLUSTER_SECONDS)
     compiling = expect_compiling(plan) * factors.records
     megabytes = expect_memory(plan, scope)
