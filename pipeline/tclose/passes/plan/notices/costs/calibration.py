@@ -38,7 +38,7 @@ class WorkSeconds:
 NO_CALIBRATION = WorkSeconds()
 # Of the machine that the constants were measured on: two cores of x86-64, nothing beside it. To be
 # measured again, with the seconds of searched records, when the search changes.
-REFERENCE = WorkSeconds(records=0.083, classes=0.118, search=0.21)
+REFERENCE = WorkSeconds(records=0.083, classes=0.076, search=0.18)
 
 
 def read_calibration(folder: Path | None = None, *, of_quiet: bool = False) -> WorkSeconds | None:

@@ -28,9 +28,9 @@ OF_THREADS, OF_WORKERS = 0.8, 0.92
 # Of a searched record, where no trial was made: of fast from its least gain to the largest, as its
 # logarithm goes. Fast takes longer where t is loose, as more can be exchanged.
 FAST_RECORDS, LOOSE, LOOSE_TIMES = (25e-6, 11e-6), 0.2, 4.0
-LEAN_RECORD, LEAN_VALUE = 2.4e-6, 0.24e-6
+LEAN_RECORD, LEAN_VALUE = 1.2e-6, 0.12e-6
 DOUBLE_SIZE = 130  # records of a class above the usual by which a search takes once more of both
-OTHER_RECORD = 6.0e-6  # of methods that do not cut by subsets, in place of clusters
+OTHER_RECORD = 4.5e-6  # of methods that do not cut by subsets, in place of clusters
 PERTURBED_RECORD = 1.5e-6  # seconds, each time that its group is perturbed
 KEPT_RECORD = 0.65e-3  # a hundred thousand records of fifty thousand persons: 65 s by two threads
 
