@@ -81,10 +81,12 @@ def test_searches_that_may_end_best_go_on() -> None:
         "b": (0, 1.09, [5.0, 5.0]),
         "c": (0, 1.11, [5.0]),
         "d": (1, 0.5, []),
-        "e": (0, 1.21, [9.0, 5.0, 4.9, 4.5]),
-        "f": (0, 1.21, [9.0, 5.0, 4.7, 4.6]),
+        "e": (0, 1.21, [9.0, 1.4, 1.3, 1.21]),
+        "f": (0, 1.21, [9.0, 1.3, 1.25, 1.21]),
         "g": (0, 1.0, [0.0, 0.0]),
         "h": (0, 1.05, [9.0, 2.0, 3.0, 3.0]),  # merging classes lost something
+        "i": (0, 1.21, [900.0, 100.4, 100.3, 100.2]),  # rounds count what outliers lose, too
+        "j": (0, 1.21, [900.0, 100.4, 100.3, 100.3]),
         "unsearched": (0, 0.9, []),
     }
 
@@ -98,4 +100,4 @@ def test_searches_that_may_end_best_go_on() -> None:
 
     ends = [(end_of(name, losses), (above, lost)) for name, (above, lost, losses) in begun.items()]
     gone_on: list[Any] = list(region_clusters._go_on(ends, 0.5, 1.0))
-    assert gone_on == ["a", "b", "e", "g", "h"]
+    assert gone_on == ["a", "b", "e", "g", "h", "i"]

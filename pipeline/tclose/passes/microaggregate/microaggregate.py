@@ -234,5 +234,5 @@ MICROAGGREGATE = Pass(
     tasks=(MICROAGGREGATE_TASK, AGGREGATE_TASK),
     own=(ROW_RANGES, UNITED),
     work=microaggregate,
-    version=24,
+    version=25,
 )

@@ -28,7 +28,7 @@ from tclose.passes.microaggregate.repair.repair_region import Merger
 from tclose.passes.microaggregate.search.make_refiners import make_person_refiner, make_refiner
 from tclose.passes.microaggregate.search.mend_persons import PersonMender
 from tclose.passes.microaggregate.search.refine_classes import Refiner
-from tclose.passes.microaggregate.search.rounds import Round, SearchState, still_falls
+from tclose.passes.microaggregate.search.rounds import Round, SearchState, still_saves
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import LEAN, SearchBudget
 from tclose.privacy.person_closeness import PersonDemand
@@ -236,7 +236,7 @@ def _go_on(
     nearly = [
         one
         for one, (n_failing, lost) in searched
-        if (n_failing, lost * still_falls(one.clusters.rounds)) <= (n_violating, NEARLY_BEST * loss)
+        if (n_failing, lost - still_saves(one.clusters.rounds)) <= (n_violating, NEARLY_BEST * loss)
     ]
     step = (end - begin) / len(nearly)
     for number, one in enumerate(nearly):

@@ -126,18 +126,18 @@ def is_exhausted(rounds: list[Round]) -> bool:
     return len(rounds) > MANY_PASSES and _save_little(rounds, MANY_PASSES, NEXT_TO_NOTHING)
 
 
-def still_falls(rounds: Sequence[Round]) -> float:
-    """The share of the loss that the last rounds have left: 1 where they saved nothing.
+def still_saves(rounds: Sequence[Round]) -> float:
+    """What two more rounds save, if it is the share of the loss that the last two did.
 
     Of two, which group by different axes. What was lost when classes were merged is not lost again.
     """
     losses = [one.loss for one in rounds[-3:]]
-    return min(losses[-1] / losses[0], 1.0) if losses and losses[0] else 1.0
+    return losses[-1] * (1 - min(losses[-1] / losses[0], 1.0)) if losses and losses[0] else 0.0
 
 
 def is_hopeless(rounds: Sequence[Round], most_lost: float) -> bool:
-    """Return whether two more rounds that save as much as the last two would leave more loss."""
-    return rounds[-1].loss * still_falls(rounds) > most_lost
+    """Return whether two more rounds that save as the last two did would leave more loss."""
+    return rounds[-1].loss - still_saves(rounds) > most_lost
 
 
 def estimate_share(rounds: list[Round], search_budget: SearchBudget, n_done: int) -> float:
