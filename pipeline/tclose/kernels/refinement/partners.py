@@ -18,6 +18,7 @@ from collections import namedtuple
 import numpy as np
 
 from tclose.kernels.compiler import kernel
+from tclose.kernels.refinement.screen import TOGETHER, fill_up
 
 # Rows and columns of a matrix that are gone through together, so that both ways stay in the cache.
 TILE = 16
@@ -44,83 +45,112 @@ def measure_promises(block, n_strata):
     n_classes = block.sizes.size
     promises = np.full((n_classes, n_classes), -np.inf, dtype=np.float32)
     pulls = np.empty((n_classes, n_classes), dtype=np.float32)
-    nearness = np.empty(n_classes, dtype=np.float32)
     described = _describe_classes(block)
     for stratum in range(n_strata):
         pulls[:] = -np.inf
-        _fill_pulls(block, described, (stratum, n_strata), nearness, pulls)
+        _fill_pulls(block, described, (stratum, n_strata), pulls)
         _add_pulls(pulls, promises)
+    _mirror(promises)
     return promises
 
 
 @kernel(borrows=True)
-def _fill_pulls(block, described, stratum, nearness, pulls):
+def _fill_pulls(block, described, stratum, pulls):
     """Fill in the strongest pull of a record of each class towards each class.
 
     ``described``: as from `_describe_classes`; ``stratum``: its number, and how many there are;
-    ``nearness`` float32 (c,): room for one record's to all classes; ``pulls``: float32 (c, c)
+    ``pulls``: float32 (c, c)
     """
-    means, shares, offsets = described
+    terms, rows, factors, nearness = described
     members, sizes, values, levels = block.members, block.sizes, block.values, block.levels
-    n_classes, (number, n_strata) = offsets.size, stratum
+    n_classes, n_numeric, n_levels = sizes.size, values.shape[1], block.counts.shape[2]
+    number, n_strata = stratum
     for a in range(n_classes):
         first, last = number * sizes[a] // n_strata, (number + 1) * sizes[a] // n_strata
         for m in range(first, last):
             x = members[0, a, m]
-            for b in range(n_classes):
-                nearness[b] = -offsets[b]
-            for j in range(values.shape[1]):
-                double = np.float32(2.0 * values[x, j])
-                for b in range(n_classes):
-                    nearness[b] += double * means[j, b]
+            for j in range(n_numeric):
+                factors[1 + j] = 2.0 * values[x, j]
             for j in range(levels.shape[1]):
-                level = levels[x, j]
-                for b in range(n_classes):
-                    nearness[b] += shares[j, level, b]
+                rows[1 + n_numeric + j] = 1 + n_numeric + j * n_levels + levels[x, j]
+            _sum_rows(terms, rows, factors, nearness)
             own = nearness[a]
-            for b in range(n_classes):
-                pulls[a, b] = max(pulls[a, b], nearness[b] - own)
+            for b in range(n_classes):  # the built-in max is a store with a mask, and slow
+                pulls[a, b] = np.maximum(pulls[a, b], nearness[b] - own)
+
+
+@kernel(inline="always", borrows=True)
+def _sum_rows(terms, rows, factors, sums):
+    """Fill in the sum of some rows times their factors, `TOGETHER` at a time."""
+    sums[:] = 0.0
+    for r in range(0, rows.size, TOGETHER):
+        first, second, third, fourth = rows[r], rows[r + 1], rows[r + 2], rows[r + 3]
+        one, two, three, four = factors[r], factors[r + 1], factors[r + 2], factors[r + 3]
+        for b in range(sums.size):
+            some = sums[b] + one * terms[first, b] + two * terms[second, b]
+            sums[b] = some + three * terms[third, b] + four * terms[fourth, b]
 
 
 @kernel(borrows=True)
 def _add_pulls(pulls, promises):
-    """Raise what pairs promise to what the pulls of a stratum do; tile by tile, as both ways."""
+    """Raise what pairs promise to what the pulls of a stratum do, of each pair once.
+
+    Tile by tile, as a pair's pulls are far apart.
+    """
     n_classes = pulls.shape[0]
     for first_a in range(0, n_classes, TILE):
-        for first_b in range(0, n_classes, TILE):
+        for first_b in range(0, first_a + 1, TILE):
             for a in range(first_a, min(first_a + TILE, n_classes)):
                 for b in range(first_b, min(first_b + TILE, n_classes)):
-                    promises[a, b] = max(promises[a, b], pulls[a, b] + pulls[b, a])
+                    promises[a, b] = np.maximum(promises[a, b], pulls[a, b] + pulls[b, a])
+
+
+@kernel(borrows=True)
+def _mirror(promises):
+    """Give pairs both ways what they promise, tile by tile."""
+    n_classes = promises.shape[0]
+    for first_a in range(0, n_classes, TILE):
+        for first_b in range(0, first_a + 1, TILE):
+            for a in range(first_a, min(first_a + TILE, n_classes)):
+                for b in range(first_b, min(first_b + TILE, n_classes)):
+                    promises[b, a] = promises[a, b]
 
 
 @kernel
 def _describe_classes(block):
-    """Return means and weighted shares of the classes, and the squared sizes of these.
+    """Return what a record's nearness to each class is the sum of: rows, times factors.
 
-    A nominal column counts as the indicators of its levels, half its weight each, so that two
-    different levels are as far apart as its weight.
+    The squared size of each class, less; its mean of each number, as often as twice the record's;
+    twice the weighted share of the record's level of each nominal column, which counts as the
+    indicators of its levels, half its weight each, so that two different levels are as far apart as
+    its weight; and rows of nothing, until they are a multiple of `TOGETHER`.
 
     Returns
     -------
-    means float32 (d, c); shares float32 (q, levels, c), twice; offsets float32 (c,)
+    terms : float32 (rows of all levels, c)
+    rows, factors : int64, float32 (rows of a record,), but for its levels and numbers
+    nearness : float32 (c,), room for one record's
     """
     sizes, counts, weights = block.sizes, block.counts, block.weights
     n_classes, n_numeric = sizes.size, block.values.shape[1]
     n_nominal, n_levels = counts.shape[1], counts.shape[2]
-    means = np.empty((n_numeric, n_classes), dtype=np.float32)
-    shares = np.empty((n_nominal, n_levels, n_classes), dtype=np.float32)
-    offsets = np.zeros(n_classes, dtype=np.float32)
+    terms = np.zeros((1 + n_numeric + n_nominal * n_levels + 1, n_classes), dtype=np.float32)
     for c in range(n_classes):
         for j in range(n_numeric):
             mean = block.totals[c, j] / sizes[c]
-            means[j, c] = mean
-            offsets[c] += mean * mean
+            terms[1 + j, c] = mean
+            terms[0, c] += mean * mean
         for j in range(n_nominal):
             share = weights[j] / sizes[c]
-            offsets[c] += 0.5 * share * block.squares[c, j] / sizes[c]
+            terms[0, c] += 0.5 * share * block.squares[c, j] / sizes[c]
             for level in range(n_levels):
-                shares[j, level, c] = share * counts[c, j, level]
-    return means, shares, offsets
+                terms[1 + n_numeric + j * n_levels + level, c] = share * counts[c, j, level]
+    n_rows = fill_up(1 + n_numeric + n_nominal, TOGETHER)
+    rows, factors = np.full(n_rows, terms.shape[0] - 1), np.ones(n_rows, dtype=np.float32)
+    factors[0] = -1.0
+    for r in range(1 + n_numeric):
+        rows[r] = r
+    return terms, rows, factors, np.empty(n_classes, dtype=np.float32)
 
 
 # What was tried in vain, among the classes of a block.

@@ -21,6 +21,9 @@ from tclose.kernels.compiler import kernel
 
 # Numbers that are computed side by side: the lanes of a class are a multiple.
 WIDTH = 8
+# Attributes that are added to sums at a time, as to read and write a sum takes as long as to add to
+# it: columns of zeros fill them up.
+TOGETHER = 4
 # Records of a class that are screened together. Of larger ones, whose exchanges save hardly more
 # than the parts of both records, one at a time, and only where these may save enough.
 MOST_TOGETHER = 64
@@ -33,9 +36,10 @@ ERROR_OF_MEAN = 1e-9
 
 # The classes of a block, a record of a class in the lane that is its rank in the first confidential
 # attribute; lanes after the last record have no meaning.
-#   values float32 (c, d, lanes), levels int32 (c, q, lanes)   values less the block's mean
+#   values float32 (c, d', lanes), levels int32 (c, q, lanes)   values less the block's mean; d' is
+#       d filled up to a multiple of `TOGETHER`
 #   norms, likeness float32 (c, lanes)   of each record, N and its likeness to its class
-#   means float32 (c, d)    of the classes
+#   means float32 (c, d')   of the classes
 #   leaving, joining float32 (c,)   the class's parts of the constant of a move from it and to it
 #   reach float32 (c,)      largest norm of a record, not squared
 #   positions float64 (c, o, lanes)   of each record's confidential values, as `record_terms` has
@@ -66,18 +70,19 @@ def make_lanes(values, weights, n_orders, n_classes, cap):
 
     ``values``: float64 (n, d), those of the block; ``weights``: float64 (q,); ``n_orders``: o
     """
-    n_lanes = fill_up(cap)
+    n_lanes = fill_up(cap, WIDTH)
     n_numeric, n_nominal = values.shape[1], weights.size
+    n_filled = fill_up(n_numeric, TOGETHER)
     centre = np.zeros(n_numeric)
     for i in range(values.shape[0]):
         for j in range(n_numeric):
             centre[j] += values[i, j] / values.shape[0]
     return Lanes(
-        np.zeros((n_classes, n_numeric, n_lanes), np.float32),
+        np.zeros((n_classes, n_filled, n_lanes), np.float32),
         np.zeros((n_classes, n_nominal, n_lanes), np.int32),
         np.zeros((n_classes, n_lanes), np.float32),
         np.zeros((n_classes, n_lanes), np.float32),
-        np.zeros((n_classes, n_numeric), np.float32),
+        np.zeros((n_classes, n_filled), np.float32),
         np.zeros(n_classes, np.float32),
         np.zeros(n_classes, np.float32),
         np.zeros(n_classes, np.float32),
@@ -152,7 +157,7 @@ def find_insertion_ranks(block, a, b, insertion_ranks):
         return
     for side in range(2):
         own, other = (a, b) if side == 0 else (b, a)
-        filled = fill_up(sizes[own])
+        filled = fill_up(sizes[own], WIDTH)
         for i in range(positions.shape[1]):
             for m in range(filled):
                 insertion_ranks[side, i, m] = 0
@@ -199,7 +204,7 @@ def screen_records(lanes, counts, sizes, a, b, screen):
         fewer = np.float32(sizes[own] / max(sizes[own] - 1, 1))
         more = np.float32(sizes[other] / (sizes[other] + 1))
         constant = lanes.leaving[own] + lanes.joining[other]
-        for n in range(fill_up(sizes[own])):
+        for n in range(fill_up(sizes[own], WIDTH)):
             there, here, norm = parts[side, n], likeness[own, n], norms[own, n]
             moves[side, n] = fewer * (norm - here) - more * (norm - there) + constant
             parts[side, n] = weight * norm + there - here
@@ -214,13 +219,15 @@ def screen_records(lanes, counts, sizes, a, b, screen):
 def _measure_likeness(lanes, counts, sizes, own, other, likeness):
     """Fill the likeness float32 (lanes,) of a class's records to another class."""
     values, levels, size = lanes.values, lanes.levels, sizes[own]
-    filled = fill_up(size)
+    filled, two, means = fill_up(size, WIDTH), np.float32(2.0), lanes.means
     for n in range(filled):
         likeness[n] = 0.0
-    for j in range(values.shape[1]):
-        twice = np.float32(2.0) * lanes.means[other, j]
+    for j in range(0, values.shape[1], TOGETHER):
+        first, second = two * means[other, j], two * means[other, j + 1]
+        third, fourth = two * means[other, j + 2], two * means[other, j + 3]
         for n in range(filled):
-            likeness[n] += twice * values[own, j, n]
+            some = likeness[n] + first * values[own, j, n] + second * values[own, j + 1, n]
+            likeness[n] = some + third * values[own, j + 2, n] + fourth * values[own, j + 3, n]
     for j in range(levels.shape[1]):
         share = lanes.weights[j] / np.float32(sizes[other])
         for n in range(size):
@@ -231,32 +238,35 @@ def _measure_likeness(lanes, counts, sizes, own, other, likeness):
 def screen_exchanges(lanes, a, b, sizes, rows, screen):
     """Fill ``gains`` with what exchanging some records of class a for each of class b saves.
 
-    These are gone through for one attribute after the other: sums of one record would wait for each
-    other.
+    These are gone through for some attributes after the others: sums of one record would wait for
+    each other.
 
     ``rows``: first of the records, and the end of them
     """
     values, levels, gains, parts = lanes.values, lanes.levels, screen.gains, screen.parts
     weight = np.float32(1.0 / sizes[a] + 1.0 / sizes[b])
-    of_all_levels = np.float32(0.0)
+    twice, of_all_levels = np.float32(-2.0) * weight, np.float32(0.0)
     for of_levels in lanes.weights:
         of_all_levels += weight * of_levels
-    filled, first = fill_up(sizes[b]), rows[0]
-    for m in range(first, rows[1]):
+    filled, begin = fill_up(sizes[b], WIDTH), rows[0]
+    for m in range(begin, rows[1]):
         own = parts[0, m] + of_all_levels
         for n in range(filled):
-            gains[m - first, n] = own + parts[1, n]
-    for j in range(values.shape[1]):
-        for m in range(first, rows[1]):
-            factor = np.float32(-2.0) * weight * values[a, j, m]
+            gains[m - begin, n] = own + parts[1, n]
+    for j in range(0, values.shape[1], TOGETHER):
+        for m in range(begin, rows[1]):
+            first, second = twice * values[a, j, m], twice * values[a, j + 1, m]
+            third, fourth = twice * values[a, j + 2, m], twice * values[a, j + 3, m]
             for n in range(filled):
-                gains[m - first, n] += factor * values[b, j, n]
+                some = gains[m - begin, n] + first * values[b, j, n] + second * values[b, j + 1, n]
+                some += third * values[b, j + 2, n]
+                gains[m - begin, n] = some + fourth * values[b, j + 3, n]
     for j in range(levels.shape[1]):
         alike = weight * lanes.weights[j]
-        for m in range(first, rows[1]):
+        for m in range(begin, rows[1]):
             level = levels[a, j, m]
             for n in range(filled):
-                gains[m - first, n] -= alike * np.float32(levels[b, j, n] == level)
+                gains[m - begin, n] -= alike * np.float32(levels[b, j, n] == level)
 
 
 @kernel(borrows=True)
@@ -344,6 +354,6 @@ def is_shifted_beyond(positions, shifts, a, b, m, n):
 
 
 @kernel(inline="always")
-def fill_up(size):
-    """Lanes of a class, those without a record included."""
-    return (size + WIDTH - 1) // WIDTH * WIDTH
+def fill_up(size, width):
+    """The next multiple of a width: lanes of a class with those without a record, or columns."""
+    return (size + width - 1) // width * width
