@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support.tables.column_kinds import QUASI, column
 from support.tables.random_tables import repeatable
 from tclose.data.column_scales import (
+    FARTHEST,
     HEAVY_TAILS,
     MAX_KNOTS,
     RANGE_SCALE,
@@ -44,6 +45,19 @@ def test_each_scale_by_hand() -> None:
     assert scaled(Scale.TRIMMED, hundred)[:3].tolist() == [0, 1 / 98, 2 / 98]
     assert scaled(Scale.RANK, keys).tolist() == [0.1, 0.3, 0.5, 0.7, 0.9]
     assert scaled(Scale.RANK, [7, 7, 7, 9]).tolist() == [0.375, 0.375, 0.375, 0.875]
+
+
+@pytest.mark.parametrize("outlier", [-(10**15), 10**15])
+def test_an_outlier_leaves_digits_for_the_others(outlier: int) -> None:
+    """Their squares less one another are exact to a millionth, as without it."""
+    keys = [*range(1, 201), outlier]
+    found = scaled(Scale.TRIMMED, keys)
+    assert abs(found[-1]) == FARTHEST
+    others = found[:-1]
+    assert np.diff(others) == pytest.approx(1 / 196)
+    assert np.abs(others).max() < 1.1
+    near = scaled(Scale.TRIMMED, [*range(1, 201), 10_000])
+    assert near.max() == pytest.approx(9_999 / 196)  # no farther than it is
 
 
 @pytest.mark.parametrize("kind", list(Scale))

@@ -17,6 +17,9 @@ from tclose.model.column_terms import Scale
 SAMPLE_RECORDS = 65_536
 TRIMMED_PARTS = 100  # one of them is left out at each end of a trimmed range
 HEAVY_TAILS = 20  # a range of more trimmed ranges is one of outliers
+# Spreads from the middle, from which on numbers are as far as that: squares of more would leave no
+# digits for what others differ by.
+FARTHEST = 10_000
 MAX_KNOTS = 1_025  # of ranks; between them they are interpolated
 
 
@@ -24,13 +27,15 @@ MAX_KNOTS = 1_025  # of ranks; between them they are interpolated
 class ColumnScale:
     """Divisors of the keys of a quasi-identifier.
 
-    ``spread``: the divisor, of std, iqr and trimmed. ``knots`` float64 (m,), ascending, and
-    ``ranks`` float64 (m,): of some keys, less the smallest one, the share of the records that are
-    below, with half of those that are equal.
+    ``spread``: the divisor, of std, iqr and trimmed; ``middle``: a key in the middle, less the
+    smallest one, where the range is more than `FARTHEST` spreads. ``knots`` float64 (m,),
+    ascending, and ``ranks`` float64 (m,): of some keys, less the smallest one, the share of the
+    records that are below, with half of those that are equal.
     """
 
     kind: Scale = Scale.RANGE
     spread: float = 0.0
+    middle: float | None = None
     knots: Float64 = field(default_factory=lambda: np.empty(0))
     ranks: Float64 = field(default_factory=lambda: np.empty(0))
 
@@ -39,6 +44,8 @@ class ColumnScale:
         if self.kind is Scale.RANK:
             return np.interp(offsets.astype(np.float64), self.knots, self.ranks)
         spread = span if self.kind is Scale.RANGE else self.spread
+        if self.middle is not None:
+            return np.clip((offsets - self.middle) / spread, -FARTHEST, FARTHEST)
         return np.asarray(offsets / spread, dtype=np.float64)
 
 
@@ -61,7 +68,10 @@ def measure_scale(kind: Scale, offsets: Float64, span: float) -> ColumnScale:
         spread = _deviation(offsets)
     else:
         spread = quantile_span(offsets, 4 if kind is Scale.IQR else TRIMMED_PARTS)
-    return ColumnScale(kind, spread) if spread > 0 else RANGE_SCALE
+    if spread <= 0:
+        return RANGE_SCALE
+    is_far = span > FARTHEST * spread
+    return ColumnScale(kind, spread, float(offsets[offsets.size // 2]) if is_far else None)
 
 
 def choose_scale(offsets: Float64, span: float) -> ColumnScale:
