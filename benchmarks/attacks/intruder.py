@@ -24,7 +24,7 @@ from benchmarks.results import (
     describe_machine,
     render_table,
     render_targets,
-    update_page,
+    show_section,
 )
 from tclose.assess.complete_records import read_complete
 from tclose.assess.intrusion.compared_tables import CONTROL, ORIGINAL, RELEASED, compare_tables
@@ -85,9 +85,7 @@ def main() -> None:
     given = parser.parse_args()
     found = measure(find_python(given.python), given.attacks)
     section = render_section(found, sys.argv[1:])
-    print(f"## {TITLE}\n\n{section}")
-    if given.out:
-        update_page(given.out, {TITLE: section})
+    show_section(TITLE, section, given.out)
 
 
 def measure(python: Path, n_attacks: int | None) -> Found:

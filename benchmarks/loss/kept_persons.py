@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.performance.run import say, working_folder
-from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from benchmarks.results import describe_command, describe_machine, render_table, show_section
 from tclose.data.synthetic.discharges import generate_rows
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.refine_blocks import measure_classes
@@ -197,10 +197,7 @@ def main() -> None:
         rows = [row for n_rows in given.rows for row in measure_releases(n_rows, folder)]
     command = f"`{describe_command('benchmarks.loss.kept_persons', sys.argv[1:])}`"
     text = f"{command}, {describe_machine()}.\n\n{NOTE}\n\n{render_table(COLUMNS, rows)}"
-    if given.out is None:
-        print(text)
-    else:
-        update_page(given.out, {TITLE: text})
+    show_section(TITLE, text, given.out)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from benchmarks.results import (
     describe_command,
     describe_machine,
     render_table,
-    update_page,
+    show_section,
 )
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
@@ -68,9 +68,7 @@ def main() -> None:
         render_table(TARGET_COLUMNS, [target.cells for target in targets]),
     ]
     body = "\n\n".join(parts)
-    print(body)
-    if given.out:
-        update_page(given.out, {SECTION: body})
+    show_section(SECTION, body, given.out)
 
 
 def compare_methods(table: pa.Table, name: str, k: int) -> tuple[list[str], float]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from benchmarks.loss.suppression import NUMBER, measure_losses, release_records
 from benchmarks.microdata.sources import SEED, Source, adult
-from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from benchmarks.results import describe_command, describe_machine, render_table, show_section
 from tclose.policy.policy import Policy, parse_policy
 
 TITLE = "Loss: missing values"
@@ -185,10 +185,7 @@ def main(arguments: Sequence[str]) -> None:
     text = f"`{command}` on {describe_machine()}: k = 5, t = 0.1. {few.describes}; "
     text += f"five quasi-identifiers, and with {', '.join(MORE)} nine.\n\n"
     text += f"{render_table(head, rows)}\n{NOTE}"
-    if given.out is None:
-        print(text)
-    else:
-        update_page(given.out, {TITLE: text})
+    show_section(TITLE, text, given.out)
 
 
 if __name__ == "__main__":

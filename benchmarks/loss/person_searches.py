@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.performance.run import say
-from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from benchmarks.results import describe_command, describe_machine, render_table, show_section
 from tclose.data.synthetic import write_microdata
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate import region_clusters
@@ -120,9 +120,7 @@ def main() -> None:
         "records and united until they hold over persons; the default runs both."
     )
     body = f"{how}\n\n{render_table(COLUMNS, rows)}"
-    print(f"## Persons: apart or united\n\n{body}\n")
-    if given.out is not None:
-        update_page(given.out, {"Persons: apart or united": body})
+    show_section("Persons: apart or united", body, given.out)
 
 
 if __name__ == "__main__":

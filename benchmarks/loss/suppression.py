@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.microdata.sources import SEED, Source, adult, census, generated
-from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from benchmarks.results import describe_command, describe_machine, render_table, show_section
 from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.model.array_types import Float64, Int64
 from tclose.passes.release import run_release
@@ -201,10 +201,7 @@ def main(arguments: Sequence[str]) -> None:
     command = describe_command("benchmarks.loss.suppression", arguments)
     text = f"`{command}` on {describe_machine()}: k = 5, differences in ranges. "
     text += f"{'; '.join(described)}.\n\n{render_table(head, rows)}\n{NOTE}"
-    if given.out is None:
-        print(text)
-    else:
-        update_page(given.out, {TITLE: text})
+    show_section(TITLE, text, given.out)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from benchmarks.results import (
     describe_machine,
     render_table,
     render_targets,
-    update_page,
+    show_section,
 )
 
 TITLE = "Fixed costs: TLS and folders"
@@ -51,9 +51,7 @@ def main() -> None:
         say(f"measuring: {given.folders:,} folders")
         seconds = measure(_release_command(folder, given.folders)).seconds
     body = _describe(pairs, given.folders, seconds)
-    print(f"## {TITLE}\n\n{body}\n", flush=True)
-    if given.out:
-        update_page(given.out, {TITLE: body})
+    show_section(TITLE, body, given.out)
 
 
 def _parse() -> argparse.Namespace:

@@ -24,7 +24,7 @@ import yaml
 from benchmarks.performance.measure import measure
 from benchmarks.performance.predicted_tables import FURTHER, TARGETS, Target
 from benchmarks.performance.run import say, working_folder
-from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from benchmarks.results import describe_command, describe_machine, render_table, show_section
 from tclose.api.warm_up import warm_up
 from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.passes.plan.notices.costs.calibration import FILE, kernel_folder
@@ -97,9 +97,7 @@ def main() -> None:
         predictions = list(_predict_all(asked, folder, given.repeats))
     command = describe_command("benchmarks.performance.predictions", sys.argv[1:])
     body = render(predictions, f"`{command}` on {describe_machine()}")
-    print(f"## {TITLE}\n\n{body}\n", flush=True)
-    if given.out:
-        update_page(given.out, {TITLE: body})
+    show_section(TITLE, body, given.out)
 
 
 def _parse() -> argparse.Namespace:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from benchmarks.results import describe_command, describe_machine, render_table, show_section
 from tclose.passes.release import run_release
 from tclose.policy.policy import Policy, parse_policy
 from tclose.runtime.engines import engine
@@ -119,10 +119,7 @@ def main(arguments: Sequence[str]) -> None:
         "unchanged; `figures`: distributions, profiles of classes, values before and after. "
         f"Wanted: at most 3 together at 1,000,000 records.\n\n{table}"
     )
-    if given.out is None:
-        print(text)
-    else:
-        update_page(given.out, {TITLE: text})
+    show_section(TITLE, text, given.out)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import pyarrow.csv as pv
 import pyarrow.parquet as pq
 
 from benchmarks.performance.run import say, working_folder
-from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from benchmarks.results import describe_command, describe_machine, render_table, show_section
 from tclose.errors import TcloseError
 from tclose.passes.plan.notices.estimate import task_megabytes
 from tclose.passes.plan.plan import PLAN
@@ -156,9 +156,7 @@ def main() -> None:
         "is shown with the end of the message and how long that took."
     )
     body = f"{how}\n\n{render_table(COLUMNS, rows)}"
-    print(f"## {TITLE}\n\n{body}\n", flush=True)
-    if given.out:
-        update_page(given.out, {TITLE: body})
+    show_section(TITLE, body, given.out)
 
 
 def _parse() -> argparse.Namespace:

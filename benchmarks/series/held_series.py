@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from benchmarks.performance.run import say
-from benchmarks.results import describe_command, update_page
+from benchmarks.results import describe_command, show_section
 from benchmarks.series.held_parts import (
     PERSON,
     Followed,
@@ -204,11 +204,8 @@ def main() -> None:
         f"Series: {arguments.persons:,} persons, {arguments.months} months, cells of "
         f"{arguments.k} persons within {arguments.t:g}, departures: {arguments.departures}"
     )
-    text = f"{describe_command('benchmarks.series.held_series', sys.argv[1:])}\n\n{tables}\n"
-    if arguments.out is None:
-        print(text)
-    else:
-        update_page(arguments.out, {title: text})
+    text = f"{describe_command('benchmarks.series.held_series', sys.argv[1:])}\n\n{tables}"
+    show_section(title, text, arguments.out)
 
 
 if __name__ == "__main__":
