@@ -241,14 +241,6 @@ class TestChoice:
         codes = np.array([[0, 0, 1, 1], [0, 1, 0, 1]])
         assert find_generalisations(codes, self.TABLES, at_least(2)).chosen == (0, 1)
 
-    @pytest.mark.parametrize(("costs", "chosen"), [((3, 2), (0, 1)), ((2, 3), (1, 0))])
-    def test_is_the_least_cost(self, costs: tuple, chosen: tuple) -> None:
-        codes = np.array([[0, 0, 1, 1], [0, 1, 0, 1]])
-        found = find_generalisations(
-            codes, self.TABLES, at_least(2), costs=[[0, cost] for cost in costs]
-        )
-        assert found.chosen == chosen
-
     def test_weighs_a_level_by_the_height_of_its_attribute(self) -> None:
         """One of three levels is less loss than one of one, whatever it discerns."""
         tall = np.array([[0, 1], [0, 0], [0, 0], [0, 0]])

@@ -21,7 +21,6 @@ from tclose.model.array_types import Int64
 
 Node = tuple[int, ...]
 Predicate = Callable[[Int64, Int64], NDArray[np.bool_]]
-Cost = float | Fraction
 
 _MAX_NODES = 2**24  # of a lattice: a byte each
 _MAX_KEY = 2**62
@@ -111,13 +110,12 @@ def _combine(columns: list[Int64]) -> Int64:
     return keys
 
 
-def find_generalisations(
-    codes: Int64,
-    tables: Sequence[Int64],
-    holds: Predicate,
-    costs: Sequence[Sequence[Cost]] | None = None,
-) -> Generalisation:
+def find_generalisations(codes: Int64, tables: Sequence[Int64], holds: Predicate) -> Generalisation:
     """Search the lattices of all subsets of the attributes, smaller ones first.
+
+    Of the minimal nodes the one of least loss is chosen, the sum of level / height over its
+    attributes; of equal ones the one of least discernibility (sum of squared class sizes: Li et al.
+    2007, section 6), then the first.
 
     Parameters
     ----------
@@ -125,9 +123,6 @@ def find_generalisations(
     tables : for each of them int64 (levels, n_values): what each level-0 code becomes at each level
     holds : takes records class by class, order int64 (n,) and starts int64 (c + 1,), and says which
         classes meet the requirements: bool (c,). A union of classes that do has to meet them too.
-    costs : the loss of each attribute at each level; by default level / height. Of the minimal
-        nodes the one of least sum is chosen; of equal ones the one of least discernibility (sum of
-        squared class sizes: Li et al. 2007, section 6), then the first.
 
     Raises
     ------
@@ -155,7 +150,7 @@ def find_generalisations(
             "no generalisation of the quasi-identifiers meets the requirements, not even their "
             "highest levels; add levels that cover all values, or loosen k, l or t"
         )
-    chosen, classes = _choose(domain, minimal, costs)
+    chosen, classes = _choose(domain, minimal)
     return Generalisation(minimal, chosen, classes, n_checked)
 
 
@@ -271,17 +266,11 @@ def _find_minimal(met: NDArray[np.bool_]) -> tuple[Node, ...]:
     return tuple(node for node in nodes if not any(met[f] for f in _less_general(node)))
 
 
-def _choose(
-    domain: _Domain,
-    minimal: tuple[Node, ...],
-    costs: Sequence[Sequence[Cost]] | None,
-) -> tuple[Node, ClassMembers]:
-    """The minimal node of least cost, then of least discernibility, then the first; exact."""
-    if costs is None:
-        heights = [max(1, len(table) - 1) for table in domain.tables]
-        costs = [[Fraction(i, h) for i in range(h + 1)] for h in heights]
+def _choose(domain: _Domain, minimal: tuple[Node, ...]) -> tuple[Node, ClassMembers]:
+    """The minimal node of least loss, then of least discernibility, then the first; exact."""
+    heights = [max(1, len(table) - 1) for table in domain.tables]
     totals = [
-        sum(Fraction(by_level[level]) for by_level, level in zip(costs, node, strict=True))
+        sum(Fraction(level, height) for level, height in zip(node, heights, strict=True))
         for node in minimal
     ]
     attributes = tuple(range(len(domain.tables)))
