@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tclose.errors import InfeasibleError, PolicyError
+from tclose.errors import InfeasibleError
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 
@@ -36,26 +36,17 @@ class BucketCut:
     sizes: Int64
 
 
-def cut_buckets(
-    distribution: Distribution, n_buckets: int, order: Int64 | None = None
-) -> BucketCut:
+def cut_buckets(distribution: Distribution, n_buckets: int) -> BucketCut:
     """Buckets of as equal size as equal values allow.
 
     Domingo-Ferrer and Soria-Comas 2015, section 6.2; fewer where cuts meet.
-
-    Parameters
-    ----------
-    order : int64 (m,): codes in the order by which values are neighbours; None: their own
 
     Raises
     ------
     InfeasibleError
         Fewer than two values occur.
     """
-    order = np.arange(distribution.values.size) if order is None else order
-    if not np.array_equal(np.sort(order), np.arange(distribution.values.size)):
-        raise PolicyError("the order of the values must name every one of them once")
-    counts = distribution.counts[order]
+    counts = distribution.counts
     present = np.flatnonzero(counts)
     if present.size < 2:
         raise InfeasibleError("a single value of the confidential attribute cannot be bucketized")
@@ -67,25 +58,22 @@ def cut_buckets(
     is_below = np.abs(ranks - ends[below]) <= np.abs(ends[above] - ranks)
     cuts = np.unique(np.where(is_below, below, above))
     lows, highs = np.append(0, cuts + 1), np.append(cuts, present.size - 1)
-    of_code = np.empty(order.size, dtype=np.int64)
-    of_code[order] = np.searchsorted(present[lows[1:]], np.arange(order.size), side="right")
-    limits = np.stack([order[present[lows]], order[present[highs]]], axis=1)
+    of_code = np.searchsorted(present[lows[1:]], np.arange(counts.size), side="right")
+    limits = np.stack([present[lows], present[highs]], axis=1)
     sizes = np.diff(np.concatenate([[0], ends[cuts], [n_records]]))
-    return BucketCut(of_code, limits.astype(np.int64), sizes.astype(np.int64))
+    return BucketCut(of_code, limits, sizes)
 
 
-def name_buckets(
-    cut: BucketCut, spell: Callable[[int], str], *, open_ends: bool = False
-) -> list[str]:
+def name_buckets(cut: BucketCut, spell: Callable[[int], str]) -> list[str]:
     """Text that each bucket is released as: "[low, high]", both values of the table.
+
+    Its lowest and its highest value, which are often one person's, are left out: "[.., high]" and
+    "[low, ..]".
 
     Parameters
     ----------
     spell : text of the value with a code, as the input spells it
-    open_ends : leave out the lowest and the highest value of the table, which are often one
-        person's: "[.., high]" and "[low, ..]"
     """
     texts = [[spell(int(low)), spell(int(high))] for low, high in cut.limits]
-    if open_ends:
-        texts[0][0] = texts[-1][1] = OPEN_END
+    texts[0][0] = texts[-1][1] = OPEN_END
     return [f"[{low}, {high}]" for low, high in texts]

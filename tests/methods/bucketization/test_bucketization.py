@@ -84,12 +84,6 @@ class TestBuckets:
         cut = cut_buckets(distribution_of([0] * 92 + list(range(1, 9)))[0], 5)
         assert cut.sizes.tolist() == [92, 8]
 
-    def test_follow_the_order_that_is_given(self) -> None:
-        table = distribution_from(np.arange(4), [3, 3, 3, 3])
-        cut = cut_buckets(table, 2, np.array([2, 0, 3, 1]))
-        assert cut.of_code.tolist() == [0, 1, 0, 1]
-        assert cut.limits.tolist() == [[2, 0], [3, 1]]
-
     def test_do_not_count_values_that_do_not_occur(self) -> None:
         cut = cut_buckets(distribution_from(np.arange(5), [0, 2, 0, 2, 0]), 2)
         assert cut.limits.tolist() == [[1, 1], [3, 3]]
@@ -99,16 +93,11 @@ class TestBuckets:
         with pytest.raises(InfeasibleError, match="single value"):
             cut_buckets(distribution_of([7, 7, 7])[0], 2)
 
-    def test_order_has_every_value_once(self) -> None:
-        with pytest.raises(PolicyError, match="every one of them once"):
-            cut_buckets(distribution_of([1, 2])[0], 2, np.array([0, 0]))
-
-    def test_names_are_the_values_own(self) -> None:
+    def test_names_are_the_values_own_and_leave_out_the_ends(self) -> None:
         table = distribution_of([1.5, 1.5, 20.0, 300.25])[0]
         cut = cut_buckets(table, 2)
         spell = {0: "1.50", 1: "20.00", 2: "300.25"}.__getitem__
-        assert name_buckets(cut, spell) == ["[1.50, 1.50]", "[20.00, 300.25]"]
-        assert name_buckets(cut, spell, open_ends=True) == ["[.., 1.50]", "[20.00, ..]"]
+        assert name_buckets(cut, spell) == ["[.., 1.50]", "[20.00, ..]"]
 
 
 class TestDemand:

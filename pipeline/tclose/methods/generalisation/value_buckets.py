@@ -61,7 +61,7 @@ def _name(encoding: Encoding, distribution: Distribution, cut: BucketCut) -> lis
     """Intervals of ordered values; of nominal ones the set of those in a bucket, or one alone."""
     keys = distribution.values
     if encoding.column.kind is not Kind.NOMINAL:
-        return name_buckets(cut, lambda code: spell_keys(encoding, keys[[code]])[0], open_ends=True)
+        return name_buckets(cut, lambda code: spell_keys(encoding, keys[[code]])[0])
     spelled = spell_keys(encoding, np.arange(keys.size))
     inside = [np.flatnonzero(cut.of_code == b) for b in range(cut.sizes.size)]
     listed = [", ".join(spelled[c] for c in codes) for codes in inside]
