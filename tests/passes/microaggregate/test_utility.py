@@ -200,10 +200,6 @@ class TestClassSizes:
         by_record = [size for size in sizes for _ in range(size)]
         assert measure_discernibility(size_counts) == sum(by_record)
 
-    def test_a_suppressed_record_counts_as_the_table(self) -> None:
-        """Li et al. 2007, section 6: three classes of three and one suppressed record of ten."""
-        assert measure_discernibility(np.array([[3], [3]]), 1) == 27 + 10
-
     @repeatable
     @given(classified())
     def test_merging_never_lowers_it(self, classes: Classes) -> None:

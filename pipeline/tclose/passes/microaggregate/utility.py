@@ -165,8 +165,8 @@ def measure_il1s(comparison: ValueComparison) -> float:
     return float(losses.mean()) / n_records
 
 
-def measure_discernibility(size_counts: Int64, n_suppressed: int = 0) -> int:
-    """Sum over the records of the size of their class; a suppressed one counts as the whole table.
+def measure_discernibility(size_counts: Int64) -> int:
+    """Sum over the records of the size of their class.
 
     Li et al. 2007, section 6, after Bayardo and Agrawal: the sum of the squared sizes of the
     classes.
@@ -174,11 +174,8 @@ def measure_discernibility(size_counts: Int64, n_suppressed: int = 0) -> int:
     Parameters
     ----------
     size_counts : int64 (2, s): class sizes and how many classes have each, as in `ClassChecks`
-    n_suppressed : records of the table that are not in any class
     """
-    pairs = _as_pairs(size_counts)
-    n_records = sum(size * count for size, count in pairs) + n_suppressed
-    return sum(size * size * count for size, count in pairs) + n_suppressed * n_records
+    return sum(size * size * count for size, count in _as_pairs(size_counts))
 
 
 def _as_pairs(size_counts: Int64) -> Sequence[tuple[int, int]]:
