@@ -11,7 +11,6 @@ from fractions import Fraction
 from math import gcd
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tclose.model.array_types import Float64, Int64
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures, require_limit
@@ -73,7 +72,8 @@ def check_entropy(counts: ClassCounts, limit: Fraction | int) -> ClassMeasures:
     meets = entropies >= least
     for i in np.flatnonzero(np.abs(entropies - least) <= margin).tolist():
         meets[i] = reaches_entropy(counts.of_class(i), Fraction(limit))
-    return _unless_empty(counts, np.exp(entropies), meets, 0.0)
+    is_empty = counts.sizes == 0
+    return ClassMeasures(np.where(is_empty, 0.0, np.exp(entropies)), meets & ~is_empty)
 
 
 def class_entropies(counts: ClassCounts) -> Float64:
@@ -134,11 +134,3 @@ def _most_and_rest(counts: ClassCounts, rank: int) -> tuple[Int64, Int64]:
     rest = np.zeros(counts.n_classes, dtype=np.int64)
     np.add.at(rest, class_of[ranks >= rank - 1], descending[ranks >= rank - 1])
     return most, rest
-
-
-def _unless_empty(
-    counts: ClassCounts, values: Float64, meets: NDArray[np.bool_], worst: float
-) -> ClassMeasures:
-    """The measures, with the worst one and no pass for classes without records."""
-    empty = counts.sizes == 0
-    return ClassMeasures(np.where(empty, worst, values), meets & ~empty)

@@ -108,14 +108,9 @@ def link(label: str, place: str, manifest: Manifest) -> str:
     return element("a", text(label), href=place, aria_label=f"{label} of {manifest.release_id}")
 
 
-def write_dictionary_page(manifest: Manifest, index: str) -> str:
-    """Write the data dictionary of a release.
-
-    Parameters
-    ----------
-    index : where the page that lists it is, from here
-    """
-    links = [("All releases", index), ("manifest", "manifest.json")]
+def write_dictionary_page(manifest: Manifest) -> str:
+    """Write the data dictionary of a release, whose folder is in that of its name."""
+    links = [("All releases", "../../index.html"), ("manifest", "manifest.json")]
     if manifest.figures is not None:
         links.insert(1, ("report", "report.html"))
     head = "".join(

@@ -74,7 +74,7 @@ def _make_pages(repository: ReleaseRepository, listed: ListedPage) -> Mapping[st
     """The files of a release, by their places on the site."""
     manifest = listed.manifest
     pages = dict(make_documents(manifest))
-    pages["dictionary.html"] = write_dictionary_page(manifest, "../../index.html").encode()
+    pages["dictionary.html"] = write_dictionary_page(manifest).encode()
     release = repository.release(PurePosixPath(listed.place).name)
     pages["manifest.json"] = read_content(release)
     return {f"{listed.place}/{name}": content for name, content in pages.items()}
