@@ -198,7 +198,9 @@ def test_what_a_listener_raises_meanwhile_ends_the_pass(clock, monkeypatch):
 
 
 def test_long_pass_of_unknown_records_counts_tasks(capsys, clock):
-    with Progress("lines").following("infer", 3, label="finding types", done=1) as step:
+    with Progress("lines").following(
+        "infer", Work(3, tasks_before=1), label="finding types"
+    ) as step:
         for _ in range(2):
             clock[0] += 20
             step()

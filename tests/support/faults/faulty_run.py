@@ -56,9 +56,9 @@ def strike_in(struck_task: str, strike: Callable[[], None]) -> None:
 
     @contextlib.contextmanager
     def following(
-        self: Progress, task_name: str, n_tasks: int | Work, *, label: str = "", done: int = 0
+        self: Progress, task_name: str, n_tasks: int | Work, *, label: str = ""
     ) -> Iterator[Callable[[], None]]:
-        with original(self, task_name, n_tasks, label=label, done=done) as step:
+        with original(self, task_name, n_tasks, label=label) as step:
 
             def one_more() -> None:
                 step()

@@ -51,10 +51,10 @@ class EndingProgress(Progress):
 
     @contextlib.contextmanager
     def following(
-        self, task_name: str, n_tasks: int | Work, *, label: str = "", done: int = 0
+        self, task_name: str, n_tasks: int | Work, *, label: str = ""
     ) -> Iterator[Callable[[], None]]:
         """Follow a pass; in the fatal one the first step is the last."""
-        with super().following(task_name, n_tasks, label=label, done=done) as step:
+        with super().following(task_name, n_tasks, label=label) as step:
             yield end_now if task_name == self.task_name else step
 
 

@@ -152,14 +152,14 @@ class Progress:
 
     @contextlib.contextmanager
     def following(
-        self, task_name: str, n_tasks: int | Work, *, label: str = "", done: int = 0
+        self, task_name: str, n_tasks: int | Work, *, label: str = ""
     ) -> Iterator[Callable[[], None]]:
         """Show the work of a kind of task; the function that is yielded is called after each task.
 
         A caller that knows how many records tasks have gives a ``Work`` instead of a number, and
         adds the records of a task to it before the call.
         """
-        work = n_tasks if isinstance(n_tasks, Work) else Work(n_tasks, tasks_before=done)
+        work = n_tasks if isinstance(n_tasks, Work) else Work(n_tasks)
         work.pass_name, work.task_name = self.pass_name, task_name
         work.started = time.perf_counter()
         self.works.append(work)
@@ -214,10 +214,13 @@ class Progress:
 
     def _line(self, text: str) -> None:
         """Tell a line about work, for which a terminal may have a bar."""
-        if self.style == "lines":
-            _print(text)
+        self._tell(text, is_printed=self.style == "lines")
+
+    def _tell(self, text: str, *, is_printed: bool = True, warns: bool = False) -> None:
+        if is_printed:
+            print(text, file=sys.stderr, flush=True)
         if self.listener is not None:
-            self.listener.hear(text, warns=False)
+            self.listener.hear(text, warns=warns)
 
     @contextlib.contextmanager
     def tracing(self, engine: "Engine", task_name: str) -> Iterator[None]:
@@ -231,23 +234,15 @@ class Progress:
 
     def info(self, text: str) -> None:
         """Print a line, unless silent."""
-        if self.style != "none":
-            _print(text)
-        if self.listener is not None:
-            self.listener.hear(text, warns=False)
+        self._tell(text, is_printed=self.style != "none")
 
     def caution(self, text: str) -> None:
         """Print a line that who wants silence need not see, and a command always shows."""
-        if self.cautions:
-            _print(text)
-        if self.listener is not None:
-            self.listener.hear(text, warns=True)
+        self._tell(text, is_printed=self.cautions, warns=True)
 
     def warn(self, text: str) -> None:
         """Print a line that even who wants silence has to see."""
-        _print(text)
-        if self.listener is not None:
-            self.listener.hear(text, warns=True)
+        self._tell(text, warns=True)
 
     def warn_once(self, topic: str, text: str) -> None:
         """Warn of a topic if that was not done before, in whatever words."""
@@ -281,10 +276,6 @@ def _repeated(show: Callable[[], None]) -> Iterator[None]:
         thread.join()
     for error in raised:
         raise error
-
-
-def _print(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def _describe_start(work: Work) -> str:
