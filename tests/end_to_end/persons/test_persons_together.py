@@ -29,7 +29,7 @@ from tclose.errors import PolicyError, VerificationError
 from tclose.passes.microaggregate import cluster_task
 from tclose.passes.microaggregate.region_clusters import cluster_region
 from tclose.passes.microaggregate.unions.cluster_persons import cluster_persons
-from tclose.passes.plan.notices import kept_persons_warning
+from tclose.passes.plan.notices import person_warnings
 from tclose.passes.verify import verdict
 from tclose.policy.policy import parse_policy
 from tclose.releases.manifest.internal_manifest import InternalManifest
@@ -237,7 +237,7 @@ class TestPlan:
         policy.write_text(json.dumps(kept_policy(source, tmp_path)), encoding="utf-8")
         assert main(["plan", str(policy), "--quiet"]) == 0
         assert "TC-W012" not in capsys.readouterr().out
-        assert kept_persons_warning.MANY > 2
+        assert person_warnings.MANY > 2
 
     def test_fewer_persons_than_k_are_refused(self, tmp_path: Path) -> None:
         source = write_visits(tmp_path, 60, 3)

@@ -11,15 +11,14 @@ from tclose.passes.plan.notices.costs.calibration import read_calibration
 from tclose.passes.plan.notices.costs.run_scope import find_scope
 from tclose.passes.plan.notices.costs.step_costs import describe_estimate, estimate_run
 from tclose.passes.plan.notices.estimate import check_memory, warn_of_short_memory
-from tclose.passes.plan.notices.kept_persons_warning import warn_of_kept_persons
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, warn_of_noise_draws
+from tclose.passes.plan.notices.person_warnings import warn_of_kept_persons, warn_of_shared_persons
 from tclose.passes.plan.notices.plan_warnings import (
     PLAN_WARNINGS,
     find_warnings,
     report_warnings,
 )
 from tclose.passes.plan.notices.same_input_warning import warn_by_policy
-from tclose.passes.plan.notices.shared_persons_warning import warn_of_shared_persons
 from tclose.passes.plan.notices.telling_columns import warn_of_telling_columns
 from tclose.passes.plan.plan import DRAFT_PLAN, PLAN, Plan, check_k
 from tclose.passes.plan.plan_files import BUCKETED_VALUES, load_distributions

@@ -1,8 +1,10 @@
-"""A warning where earlier releases are about the same persons."""
+"""Warnings of persons: of those who have many records, and of those in earlier releases too."""
 
 from collections.abc import Sequence
 
+from tclose.passes.plan.describe_plan import describe_planned_persons
 from tclose.passes.plan.notices.plan_warnings import make_warning
+from tclose.passes.plan.plan import Plan
 from tclose.passes.series.link_persons import look_up_window
 from tclose.policy import warning_kinds
 from tclose.releases.composition.noise_draws import read_neighbours, shares_input
@@ -11,8 +13,31 @@ from tclose.releases.manifest.internal_manifest import PersonSketch
 from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.runtime.run import INSPECTION, Run
 
+MANY = 4  # records of a person on average; times those of a class, that one person has
 LEAST_SHARE = 0.01  # of the persons
 _MOST_NAMED = 3
+
+
+def warn_of_kept_persons(plan: Plan) -> tuple[PlanWarning, ...]:
+    """Find that persons have many records on average, or one of them far more than a class.
+
+    A class has k persons at least, with all of their records: so it is as many times larger than it
+    had to be as a person has records, and one with very many decides alone what her class is like.
+    """
+    counts = plan.persons
+    if not plan.keeps_persons or counts is None:
+        return ()
+    together = describe_planned_persons(counts, plan).together
+    assert together is not None
+    mean = counts.n_records / counts.n_persons
+    if mean < MANY and counts.largest < MANY * together.class_records:
+        return ()
+    message = (
+        f"persons have {mean:.2f} records each on average, {counts.largest:,} at most, and all of "
+        f"one are in one class: of {plan.k * mean:.1f} records or more on average, and one of "
+        f"{together.largest_class:,} or more"
+    )
+    return (make_warning(warning_kinds.MANY_RECORDS, message),)
 
 
 def warn_of_shared_persons(run: Run, sketches: Sequence[PersonSketch]) -> tuple[PlanWarning, ...]:
