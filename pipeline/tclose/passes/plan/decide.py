@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from tclose.passes.grow.grow_task import GROW_TASK
-from tclose.passes.grow.grow_trees import grow_trees
+from tclose.passes.grow.grow_trees import GROW_TASK, grow_trees
 from tclose.passes.persons.person_keys import PERSON_HASHES, PERSON_KEY
 from tclose.passes.persons.person_numbers import NUMBER_TASK, PersonCounts, number_persons
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES, sketch_persons
