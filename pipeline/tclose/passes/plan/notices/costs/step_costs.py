@@ -8,8 +8,7 @@ from tclose.passes.plan.notices.costs.class_seconds import (
     expect_classes,
     is_searched,
 )
-from tclose.passes.plan.notices.costs.expected_disk import expect_disk
-from tclose.passes.plan.notices.costs.expected_memory import expect_memory
+from tclose.passes.plan.notices.costs.expected_megabytes import expect_disk, expect_memory
 from tclose.passes.plan.notices.costs.pass_seconds import expect_passes
 from tclose.passes.plan.notices.costs.run_scope import RunScope
 from tclose.passes.plan.plan import Plan

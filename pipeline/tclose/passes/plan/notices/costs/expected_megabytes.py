@@ -1,7 +1,10 @@
-"""Megabytes that a worker is expected to hold at most, by pass.
+"""Megabytes that a worker is expected to hold at most, by pass, and that a run takes on disk.
 
 What workers are warned of (`notices.estimate`) is the most that was seen of any table; this is what
 is usual: base and copies were measured on ten tables (benchmarks/RESULTS.md, Predictions).
+
+Working files stay until the release is published, so their peak is the sum over the passes. Their
+figures are of records, columns and values as they are stored: eight bytes a value, mostly.
 """
 
 from tclose.data.files.input_partitions import MIN_PARTITION_ROWS, PARTITION_ROWS
@@ -35,7 +38,18 @@ ALONE_MEGABYTES = {
     "publish": 335.0,
 }
 COPIES_OF_PARTITION, COPIES_OF_REGION = 5, 12
-COPIES_OF_PASSED = 3
+COPIES_OF_PASSED = COPIES_OF_PARSED = 3
+PARSED_AT_ONCE = 64_000_000
+
+# On disk.
+FIXED_BYTES = 400_000  # of plans, checkpoints and the release's manifest and reports
+SAMPLED_RECORDS = 50_000  # of a number's values, at most, that its scale is found by
+SAMPLED_BYTES = 27
+COUNTED_BYTES, DISTRIBUTED_BYTES = 12.5, 27  # of a distinct confidential value
+RELEASED_BYTES = 7.2  # of a value of a record as it is verified
+GENERALISED = 2.0  # times: what is released as an interval or a set has two ends
+CLASS_BYTES, GENERALISED_CLASS_BYTES = 8, 96  # of a quasi-identifier of a class
+STORED_BYTES = 1.1  # of a value in the release's compressed files
 
 
 def expect_memory(plan: Plan, scope: RunScope) -> dict[str, float]:
@@ -65,5 +79,23 @@ def expect_memory(plan: Plan, scope: RunScope) -> dict[str, float]:
     return {name: base[name] + n_bytes / 1e6 for name, n_bytes in held.items()}
 
 
-COPIES_OF_PARSED = 3
-PARSED_AT_ONCE = 64_000_000
+def expect_disk(plan: Plan, scope: RunScope) -> float:
+    """Megabytes that working files and release take where they are most."""
+    n, n_values, passed = plan.n_records, count_coded_columns(plan), passed_bytes(plan)
+    numbers = [e for e in (*plan.encodings, *plan.confidential) if not e.is_nominal]
+    generalises = plan.method.generalises
+    ends = GENERALISED if generalises else 1.0
+    of_class = GENERALISED_CLASS_BYTES if generalises else CLASS_BYTES
+    n_classes = sum(one.n_clusters for one in plan.release_partitions)
+    of_pass = {
+        "summarise": min(n, SAMPLED_RECORDS) * SAMPLED_BYTES * len(numbers)
+        + COUNTED_BYTES * scope.n_distinct,
+        "plan": DISTRIBUTED_BYTES * scope.n_distinct,
+        "encode": 8 * n * n_values + passed,
+        "microaggregate": 8 * n * (len(plan.confidential) + 1 / 4)
+        + of_class * n_classes * len(plan.encodings)
+        + (0.0 if plan.referenced else passed),
+        "verify": RELEASED_BYTES * ends * n * n_values + passed,
+        "release": STORED_BYTES * n * (n_values - 1) + passed,
+    }
+    return (FIXED_BYTES + sum(of_pass.values())) / 1e6
