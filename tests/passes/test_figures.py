@@ -15,6 +15,7 @@ from tclose.data.encodings import make_encoding
 from tclose.data.value_counts import count_values, summarise_table
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Kind, Role
+from tclose.model.distribution import make_distribution
 from tclose.passes.publish.figures import (
     MOST_LABELS,
     OTHERS,
@@ -25,7 +26,6 @@ from tclose.passes.publish.figures import (
 )
 from tclose.passes.verify.class_profiles import N_STEPS, profile_distances
 from tclose.releases.manifest.internal_manifest import CorrelationPair, Utility
-from tclose.runtime.artifacts.arrays import make_distribution
 
 
 def grouped(array: pa.Array, k: int, kind: Kind = Kind.NUMERIC):

@@ -14,6 +14,7 @@ from support.tables.random_tables import class_sizes, repeatable, seeds, starts_
 from tclose.errors import DataError
 from tclose.model.attributes import Attribute
 from tclose.model.column_terms import Distance, Kind, Role
+from tclose.model.distribution import make_distribution
 from tclose.privacy.joint import (
     Joint,
     append_joint,
@@ -23,7 +24,6 @@ from tclose.privacy.joint import (
     place_parts,
 )
 from tclose.privacy.t_closeness import class_distances, classes_above, with_metric
-from tclose.runtime.artifacts.arrays import make_distribution
 
 ATTRIBUTE = Attribute(
     "a with b",

@@ -22,12 +22,11 @@ from tclose.errors import DataError
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Distance, Kind
-from tclose.model.distribution import Distribution
+from tclose.model.distribution import Distribution, make_distribution
 from tclose.model.verification import Verdict
 from tclose.passes.verify.class_checks import ClassChecks, decide
 from tclose.privacy.bound_models import NO_MODELS
 from tclose.privacy.t_closeness import with_metric
-from tclose.runtime.artifacts.arrays import make_distribution
 
 
 def check_rows(

@@ -51,3 +51,12 @@ class Distribution:
     def counts(self) -> Int64:
         """Records of each distinct value."""
         return np.diff(self.cumulative, prepend=0)
+
+
+def make_distribution(values: np.ndarray, counts: Int64) -> Distribution:
+    """A distribution from its distinct values, ascending, and their counts."""
+    cumulative = np.cumsum(counts, dtype=np.int64)
+    prefix = np.concatenate([np.zeros(1, np.int64), np.cumsum(cumulative, dtype=np.int64)])
+    for array in (values, cumulative, prefix):
+        array.setflags(write=False)
+    return Distribution(values, cumulative, prefix)

@@ -12,8 +12,7 @@ from tclose.errors import InfeasibleError
 from tclose.methods.generalisation.notation import parse_interval, parse_set
 from tclose.methods.generalisation.value_buckets import Bucketing, bucketize
 from tclose.model.column_terms import Distance, Kind, Role
-from tclose.model.distribution import Distribution
-from tclose.runtime.artifacts.arrays import make_distribution
+from tclose.model.distribution import Distribution, make_distribution
 
 
 def buckets_of(values: list[Any], n_buckets: int, **given: Any) -> tuple[Bucketing, Distribution]:

@@ -13,8 +13,8 @@ from tclose.errors import VerificationError
 from tclose.methods.generalisation.value_buckets import bucketize
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Kind, Role
+from tclose.model.distribution import make_distribution
 from tclose.passes.compare.bucket_labels import label_values
-from tclose.runtime.artifacts.arrays import make_distribution
 
 GRADES = ("low", "..", "mid, or so", "high\0", "high")
 

@@ -17,10 +17,10 @@ from tclose.data.keys import Encoding
 from tclose.errors import InfeasibleError, PolicyError
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Kind, Role
+from tclose.model.distribution import make_distribution
 from tclose.passes.plan.coarse_tree import CoarseTree
 from tclose.passes.plan.plan import check_feasible, check_k, partition_name
 from tclose.privacy.t_closeness import partition_distance
-from tclose.runtime.artifacts.arrays import make_distribution
 
 TINY = Fraction(1, 10**18)
 

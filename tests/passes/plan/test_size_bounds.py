@@ -13,8 +13,8 @@ from support.tables.random_tables import repeatable
 from tclose.errors import InfeasibleError
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Distance, Kind, Role
+from tclose.model.distribution import make_distribution
 from tclose.passes.plan.size_bounds import SizeBound, bound_size, check_two_classes
-from tclose.runtime.artifacts.arrays import make_distribution
 
 counts_of_values = st.lists(st.integers(1, 4), min_size=1, max_size=5)
 percent = st.integers(1, 99).map(lambda n: Fraction(n, 100))

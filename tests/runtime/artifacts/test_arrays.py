@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tclose.model.distribution import make_distribution
 from tclose.runtime.artifacts.arrays import (
     ArrayFile,
     DistributionFile,
     RecordsFile,
     TableFile,
     key_array,
-    make_distribution,
 )
 
 

@@ -11,7 +11,7 @@ from support.naive.naive_persons import Rows, ordered_work
 from tclose.kernels.emd.tree import star_metric
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Int64
-from tclose.model.distribution import TreeMetric
+from tclose.model.distribution import TreeMetric, make_distribution
 from tclose.passes.microaggregate.search.make_refiners import make_refiner
 from tclose.passes.microaggregate.search.refine_units import (
     UnitRefiner,
@@ -25,7 +25,6 @@ from tclose.privacy.person_closeness import (
     weigh_persons,
     weigh_values,
 )
-from tclose.runtime.artifacts.arrays import make_distribution
 
 
 def _tree_of_pairs(counts: Int64) -> TreeMetric:

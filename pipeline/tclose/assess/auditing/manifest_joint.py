@@ -10,11 +10,10 @@ from tclose.data.places.untrusted_files import MalformedError
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Distance, Kind, Role
-from tclose.model.distribution import Distribution
+from tclose.model.distribution import Distribution, make_distribution
 from tclose.privacy.joint import Joint, joint_column, number_combinations, place_parts
 from tclose.privacy.t_closeness import with_metric
 from tclose.releases.manifest.privacy_sections import JointResult
-from tclose.runtime.artifacts.arrays import make_distribution
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,12 +19,11 @@ from tclose.data.value_counts import ValueCounts, count_values, merge_counts
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Distance, Kind, Role
-from tclose.model.distribution import Distribution
+from tclose.model.distribution import Distribution, make_distribution
 from tclose.privacy.t_closeness import with_metric
 from tclose.releases.manifest.privacy_sections import Privacy
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import ReleasedColumn
-from tclose.runtime.artifacts.arrays import make_distribution
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,12 @@ import pyarrow as pa
 from tclose.data.value_counts import own_values
 from tclose.model.array_types import Int64
 from tclose.model.column_terms import Kind
-from tclose.model.distribution import Distribution
+from tclose.model.distribution import Distribution, make_distribution
 from tclose.passes.plan.plan import Plan
 from tclose.passes.summarise.input_summary import InputSummary
 from tclose.passes.summarise.joint_counts import Combiner
 from tclose.passes.summarise.summarise_task import VALUE_COUNTS, PartitionSummary
 from tclose.privacy.t_closeness import with_metric
-from tclose.runtime.artifacts.arrays import make_distribution
 from tclose.runtime.artifacts.artifacts import Workspace
 
 Key = tuple[Any, ...]  # of a release partition: its partition values

@@ -12,6 +12,7 @@ from tclose.methods.dp.noise import check_closeness
 from tclose.methods.method import MethodContext
 from tclose.model.attributes import Column
 from tclose.model.column_terms import Distance, Role
+from tclose.model.distribution import make_distribution
 from tclose.passes.plan.folder_names import check_folders, check_set_folders
 from tclose.passes.plan.model_feasibility import require_models
 from tclose.passes.plan.plan import Plan, check_k
@@ -22,7 +23,6 @@ from tclose.passes.summarise.input_summary import InputSummary
 from tclose.passes.summarise.joint_counts import Combiner
 from tclose.passes.summarise.records import DISTRIBUTIONS
 from tclose.policy.policy import Policy
-from tclose.runtime.artifacts.arrays import make_distribution
 from tclose.runtime.artifacts.artifacts import Workspace
 
 

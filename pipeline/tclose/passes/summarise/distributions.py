@@ -10,6 +10,7 @@ from tclose.data.keys import to_values
 from tclose.data.value_counts import ColumnSummary
 from tclose.model.attributes import Column
 from tclose.model.column_terms import Kind
+from tclose.model.distribution import make_distribution
 from tclose.passes.summarise.input_summary import InputSummary
 from tclose.passes.summarise.records import DISTRIBUTIONS
 from tclose.passes.summarise.summarise_task import (
@@ -19,7 +20,6 @@ from tclose.passes.summarise.summarise_task import (
     CountsSlice,
     DistributeInput,
 )
-from tclose.runtime.artifacts.arrays import make_distribution
 from tclose.runtime.artifacts.artifacts import Workspace
 from tclose.runtime.pipeline import PassContext
 

@@ -12,11 +12,10 @@ from tclose.data.value_counts import own_values
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Attribute
 from tclose.model.column_terms import Kind
-from tclose.model.distribution import Distribution
+from tclose.model.distribution import Distribution, make_distribution
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS, Source
 from tclose.passes.summarise.summarise_task import JOINT_COUNTS, VALUE_COUNTS, PartitionSummary
 from tclose.privacy.joint import Joint, encode_joint, number_combinations, place_parts
-from tclose.runtime.artifacts.arrays import make_distribution
 from tclose.runtime.artifacts.artifacts import Workspace
 
 

@@ -242,15 +242,6 @@ def key_array(table: pa.Table, name: str) -> np.ndarray:
     return column_array(table, name)
 
 
-def make_distribution(values: np.ndarray, counts: Int64) -> Distribution:
-    """A distribution from its distinct values, ascending, and their counts."""
-    cumulative = np.cumsum(counts, dtype=np.int64)
-    prefix = np.concatenate([np.zeros(1, np.int64), np.cumsum(cumulative, dtype=np.int64)])
-    for array in (values, cumulative, prefix):
-        array.setflags(write=False)
-    return Distribution(values, cumulative, prefix)
-
-
 def as_bits(table: pa.Table) -> pa.Table:
     """The table with floats as integers of the same bits: NaN equals itself, -0.0 is not 0.0."""
     for i, field in enumerate(table.schema):

@@ -8,7 +8,7 @@ import numpy as np
 
 from tclose.kernels.refinement.pool_parts import MOST_POOLED
 from tclose.methods.scaling import Scaled
-from tclose.model.distribution import Distribution
+from tclose.model.distribution import make_distribution
 from tclose.passes.microaggregate.search.make_refiners import make_refiner
 from tclose.passes.microaggregate.search.pool_classes import pool_classes
 from tclose.passes.microaggregate.search.refine_classes import Refiner
@@ -38,11 +38,7 @@ def compile_pools() -> None:
 def _few_records() -> Refiner:
     """Some records of one ordered confidential attribute, of the types that a plan's are of."""
     ranks = np.arange(N_RECORDS)
-    up_to = ranks + 1
-    sums = np.append(0, np.cumsum(up_to))
-    for array in (up_to, sums):  # those of a plan cannot be written to, which is another type
-        array.flags.writeable = False
-    of_all = Distribution(ranks.astype(np.float64), up_to, sums)
+    of_all = make_distribution(ranks.astype(np.float64), np.ones_like(ranks))
     columns = np.zeros((1, N_RECORDS)), np.zeros((1, N_RECORDS), dtype=np.int32)
     scaled = Scaled(*columns, 1, np.ones(1), np.ones(1, dtype=np.int64))
     return make_refiner(scaled, ranks[np.newaxis], (of_all,), (0.2,), K, (0,))
