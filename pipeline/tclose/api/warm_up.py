@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from tclose.data.places.process_limits import count_processors
 from tclose.kernels.compiler import find_refusal
 from tclose.runtime.monitoring.progress import Progress
 
@@ -55,7 +56,7 @@ def warm_up(progress: Progress) -> int:
     if refusal:
         progress.warn(refusal)
     spawn = multiprocessing.get_context("spawn")
-    n_processes = min(len(os.sched_getaffinity(0)), len(CASES))
+    n_processes = min(count_processors(), len(CASES))
     with tempfile.TemporaryDirectory(prefix="tclose-warm-up-") as name:
         folder = Path(name)
         write_microdata(folder / "table.parquet", N_ROWS, 1)

@@ -44,7 +44,7 @@ class TestDrawnOnce:
             return made
 
         monkeypatch.setattr(encode_task, "add_noise", noted)
-        monkeypatch.setattr(engine, "_count_processors", lambda: 1)
+        monkeypatch.setattr(engine, "count_processors", lambda: 1)
         return found
 
     @pytest.mark.parametrize("pass_name", ["microaggregate", "verify", "publish"])

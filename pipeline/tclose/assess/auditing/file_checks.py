@@ -3,7 +3,6 @@
 They are read by others than who wrote them, so whether their rows fit in memory is asked first.
 """
 
-import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
@@ -13,6 +12,7 @@ from tclose.data.formats.format_registry import find_format
 from tclose.data.formats.released_file import ReleasedFile, open_released
 from tclose.data.keys import natural_kind, plain_type
 from tclose.data.places.locations import Location
+from tclose.data.places.process_limits import machine_memory
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.releases.manifest.public_manifest import Manifest
 
@@ -84,8 +84,3 @@ def _check_file(file: ReleasedFile, n_rows: int, manifest: Manifest) -> list[str
 
 def _is_plain(dtype: pa.DataType) -> bool:
     return bool(plain_type(dtype) == dtype)
-
-
-def machine_memory() -> int:
-    """Bytes of memory that this machine has."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""Limits of the system on a process: detected before they are met where possible."""
+"""What the system lets a process use: limits are detected before they are met where possible."""
 
 import errno
 import os
@@ -44,6 +44,16 @@ def ensure_open_files(n_files: int) -> None:
         )
     enough = _ENOUGH if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(n_files, enough), hard))
+
+
+def count_processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def machine_memory() -> int:
+    """Bytes of memory that this machine has."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def find_remedy(error: BaseException) -> str:

@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from tclose.data.files.input_files import find_files, total_bytes
-from tclose.data.places.process_limits import find_remedy, find_unwritable
+from tclose.data.places.process_limits import (
+    count_processors,
+    find_remedy,
+    find_unwritable,
+    machine_memory,
+)
 from tclose.errors import LostError, TaskError, TcloseError, UnreachableError
 from tclose.policy.policy import Policy
 from tclose.policy.sections.engine_settings import LOCAL, EngineSettings
@@ -107,10 +112,10 @@ class InProcess:
 
     def threads_per_task(self, n_tasks: int) -> int:
         """A task's share of the processors."""
-        return max(1, _count_processors() // max(self._count_at_once(n_tasks), 1))
+        return max(1, count_processors() // max(self._count_at_once(n_tasks), 1))
 
     def _count_at_once(self, n_tasks: int) -> int:
-        return min(n_tasks, self.n_at_once, _count_processors())
+        return min(n_tasks, self.n_at_once, count_processors())
 
 
 @dataclass(frozen=True)
@@ -176,10 +181,6 @@ class OnCluster:
         if "workers" not in info:  # what a client knows that has lost its scheduler
             raise _lost(getattr(self.client.scheduler, "address", "given"))
         return list(info["workers"].values())
-
-
-def _count_processors() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 @contextlib.contextmanager
@@ -293,7 +294,7 @@ def worker_memory(settings: EngineSettings, n_bytes: int) -> int | None:
     if settings.scheduler != LOCAL or user_client_address():
         return None  # whoever started the workers has said what they may hold
     if runs_in_process(settings, n_bytes):
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return machine_memory()
     return bytes_per_worker(settings)
 
 

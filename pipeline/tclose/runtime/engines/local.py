@@ -9,7 +9,7 @@ from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from typing import Any
 
-from tclose.data.places.process_limits import OPEN_FILES, ensure_open_files
+from tclose.data.places.process_limits import OPEN_FILES, count_processors, ensure_open_files
 from tclose.errors import LostError, PolicyError
 from tclose.policy.sections.engine_settings import LEAST_MEMORY, EngineSettings
 from tclose.runtime.engines.certificates import make_tls_configuration
@@ -212,8 +212,7 @@ def worker_count(settings: EngineSettings) -> int:
     """Workers of a local cluster."""
     if settings.workers != "auto":
         return settings.workers
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, min(available or 1, MAX_AUTO_WORKERS))
+    return min(count_processors(), MAX_AUTO_WORKERS)
 
 
 def memory_limit(settings: EngineSettings) -> str | int:

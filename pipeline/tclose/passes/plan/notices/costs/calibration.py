@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from tclose.data.places.process_limits import count_processors
 from tclose.kernels.clustering.algorithm3 import cluster_blocks
 from tclose.security.trusted_paths import TrustedFolder, UntrustedError, open_trusted
 
@@ -86,7 +87,7 @@ def keep_calibration(seconds: WorkSeconds, folder: Path | None = None) -> WorkSe
 
 def is_busy() -> bool:
     """Return whether most processors have had work to do for the last minute."""
-    return os.getloadavg()[0] > BUSY * len(os.sched_getaffinity(0))
+    return os.getloadavg()[0] > BUSY * count_processors()
 
 
 def kernel_folder() -> Path | None:
@@ -102,8 +103,7 @@ def describe_processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
         names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
         name = names[0] if names else name
-    n_processors = len(os.sched_getaffinity(0))
-    return f"{name}, {n_processors} processors, Python {platform.python_version()}"
+    return f"{name}, {count_processors()} processors, Python {platform.python_version()}"
 
 
 @contextlib.contextmanager

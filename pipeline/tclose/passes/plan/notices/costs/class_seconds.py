@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tclose.data.places.process_limits import count_processors
 from tclose.passes.plan.notices.costs.run_scope import RunScope
 from tclose.passes.plan.notices.estimate import count_distances
 from tclose.passes.plan.plan import Plan
@@ -62,7 +63,7 @@ def expect_classes(plan: Plan, scope: RunScope, work: ClassWork) -> float:
 
 def _threads(plan: Plan, scope: RunScope, n_regions: int) -> int:
     """Threads that search a region; persons who are kept together are searched by two at most."""
-    n_processors = scope.n_processors if scope.alone else scope.n_workers
+    n_processors = count_processors() if scope.alone else scope.n_workers
     n_threads = max(1, n_processors // min(n_regions, scope.n_beside))
     return min(n_threads, 2) if plan.keeps_persons else n_threads
 

@@ -1,10 +1,10 @@
 """What costs depend on besides the plan: the input's bytes, distinct values, and the engine."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tclose.data.files.inspection import FileContent
+from tclose.data.places.process_limits import count_processors
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.policy.sections.engine_settings import EngineSettings
@@ -28,14 +28,9 @@ class RunScope:
     alone: bool
 
     @property
-    def n_processors(self) -> int:
-        """Processors that this process may use."""
-        return len(os.sched_getaffinity(0))
-
-    @property
     def n_beside(self) -> int:
         """Tasks whose kernels run side by side: in threads of this process, or in workers."""
-        return min(self.n_processors, MOST_AT_ONCE) if self.alone else self.n_workers
+        return min(count_processors(), MOST_AT_ONCE) if self.alone else self.n_workers
 
     def longest_share(self, n_tasks: int, n_beside: int | None = None) -> float:
         """Share of the work of equal tasks that the worker with most of them has.
