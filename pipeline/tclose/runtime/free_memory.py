@@ -1,7 +1,6 @@
 """Memory that nothing uses any more goes back to the system, instead of staying with allocators."""
 
 import ctypes
-import os
 
 import pyarrow as pa
 
@@ -12,7 +11,6 @@ def free_memory() -> None:
     Both keep about as much as the largest table took, which the next pass may need elsewhere.
     """
     pa.default_memory_pool().release_unused()
-    if os.name == "posix":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
-        if trim is not None:
-            trim(0)
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
+    if trim is not None:
+        trim(0)
