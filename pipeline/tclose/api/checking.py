@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from tclose.api.html_tables import html_rows
 from tclose.api.staging import read_data
 from tclose.assess.any_table import check_rows
+from tclose.data.arrow_errors import refusing_arrow
 from tclose.data.files.input_files import find_files, open_input, open_parquet
 from tclose.data.files.input_settings import InputSettings
 from tclose.data.files.inspection import FileContent, check_same_schema, inspect_file
@@ -224,9 +225,5 @@ def _read_file(content: FileContent, names: list[str], quasi: Sequence[str]) -> 
             null_values=[""],
             strings_can_be_null=True,
         )
-        try:
+        with refusing_arrow(DataError(f"file {file.name}: is not valid CSV in UTF-8; correct it")):
             return pa_csv.read_csv(stream, convert_options=options)
-        except MemoryError:  # which an exception of pyarrow can be
-            raise
-        except pa.ArrowException:
-            raise DataError(f"file {file.name}: is not valid CSV in UTF-8; correct it") from None

@@ -4,6 +4,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from tclose.data.arrow_errors import refusing_arrow
 from tclose.data.formats.released_file import open_released
 from tclose.data.keys import folder_type
 from tclose.data.places.locations import Location
@@ -42,12 +43,11 @@ def released_schema(release: Location, manifest: Manifest) -> pa.Schema:
 
 
 def _read(release: Location, file: str) -> pa.Table:
-    try:
-        with open_released(release / file) as released:
-            return released.read()
-    except MemoryError:  # which an exception of pyarrow can be
-        raise
-    except (OSError, MalformedError, pa.ArrowException):
-        raise OutputError(
-            f"{release}: {file} is gone or damaged; audit the release, and publish it again"
-        ) from None
+    refusal = OutputError(
+        f"{release}: {file} is gone or damaged; audit the release, and publish it again"
+    )
+    with (
+        refusing_arrow(refusal, OSError, MalformedError),
+        open_released(release / file) as released,
+    ):
+        return released.read()

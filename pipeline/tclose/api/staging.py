@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tclose.data.arrow_errors import refusing_arrow
 from tclose.data.files.staged_input import staged_as
 from tclose.data.keys import name_type
 from tclose.errors import DataError, UsageError, name_kind
@@ -121,15 +122,12 @@ def _read_frames(data: Any, client: Any) -> Iterator[pa.Table]:
 
 def _open_stream(data: Any) -> pa.RecordBatchReader:
     """The rows of what hands itself over as Arrow does: a table, or a column alone."""
-    try:
+    refusal = UsageError(
+        f"data: is {name_kind(data)}, which is no table; give a DataFrame of pandas or Dask, or a "
+        "pyarrow.Table"
+    )
+    with refusing_arrow(refusal):
         return pa.RecordBatchReader.from_stream(data)
-    except MemoryError:  # which an exception of pyarrow can be
-        raise
-    except pa.ArrowException:
-        raise UsageError(
-            f"data: is {name_kind(data)}, which is no table; give a DataFrame of pandas or Dask, "
-            "or a pyarrow.Table"
-        ) from None
 
 
 def _from_pandas(frame: "pd.DataFrame") -> pa.Table:
@@ -138,15 +136,12 @@ def _from_pandas(frame: "pd.DataFrame") -> pa.Table:
     _check_names(names)
     columns = []
     for i, name in enumerate(names):
-        try:
+        refusal = DataError(
+            f"column {name!r}: holds Python objects of several types, or of one that no file has; "
+            "give it one type, as by astype"
+        )
+        with refusing_arrow(refusal, TypeError, ValueError, OverflowError):
             columns.append(pa.array(frame.iloc[:, i], from_pandas=True))
-        except MemoryError:  # which an exception of pyarrow can be
-            raise
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            raise DataError(
-                f"column {name!r}: holds Python objects of several types, or of one that no file "
-                "has; give it one type, as by astype"
-            ) from None
     return _plain(pa.table([_as_chunked(column) for column in columns], names=names))
 
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from tclose.assess.auditing.class_checker import ClassChecker
 from tclose.assess.auditing.released_rows import Rows
+from tclose.data.arrow_errors import refusing_arrow
 from tclose.data.columns import resolve_column
 from tclose.data.keys import name_type, one_zero, plain_type, to_values
 from tclose.data.unusable_values import find_problems as find_value_problems
@@ -80,17 +81,14 @@ def _check_columns(table: pa.Table, names: Sequence[str]) -> None:
 def code_values_apart(values: pa.ChunkedArray, name: str) -> Int64:
     """A code for each different value, a missing one among them: int64 (n,)."""
     dense = values.cast(plain_type(values.type)).combine_chunks()
-    try:
+    refusal = DataError(
+        f"column {name!r}: type {name_type(values.type)} cannot tell classes; convert it to text "
+        "or numbers"
+    )
+    with refusing_arrow(refusal):
         if pa.types.is_floating(dense.type):
             dense = one_zero(dense)
         listed = dense.dictionary_encode(null_encoding="encode")
-    except MemoryError:  # which an exception of pyarrow can be
-        raise
-    except pa.ArrowException:
-        raise DataError(
-            f"column {name!r}: type {name_type(values.type)} cannot tell classes; convert it to "
-            "text or numbers"
-        ) from None
     return cast(Int64, listed.indices.to_numpy(zero_copy_only=False).astype(np.int64))
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
+from tclose.data.arrow_errors import refusing_arrow
 from tclose.data.keys import to_keys
 from tclose.data.listed_values import read_listed
 from tclose.data.taxonomy import taxonomy_of
@@ -134,14 +134,9 @@ def _find_codes(
     if column.kind is Kind.NOMINAL:
         place = {text: code for code, text in enumerate(texts)}
         return np.array([place.get(name, -1) for name in names], dtype=np.int64)
-    try:
+    refusal = PolicyError(f"{where}: a bucket names what is no value of type {column.type}")
+    with refusing_arrow(refusal, ValueError):
         keys = _read_keys(names, column)
-    except MemoryError:  # which an exception of pyarrow can be
-        raise
-    except (pa.ArrowException, ValueError):
-        raise PolicyError(
-            f"{where}: a bucket names what is no value of type {column.type}"
-        ) from None
     codes = np.searchsorted(distribution.values, keys)
     known = np.minimum(codes, distribution.values.size - 1)
     return np.where(distribution.values[known] == keys, known, -1).astype(np.int64)

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from tclose.assess.auditing.file_checks import open_checked
 from tclose.assess.auditing.misfits import refusing_misfits
+from tclose.data.arrow_errors import refusing_arrow
 from tclose.data.keys import is_text, to_keys
 from tclose.data.listed_values import read_listed
 from tclose.data.places.locations import Location
@@ -94,9 +95,6 @@ def _count_others(values: pa.Array, noise: NoiseResult) -> int:
 
 
 def _read_listed(values: Sequence[str | int | float], dtype: pa.DataType) -> pa.Array:
-    try:
+    refusal = MalformedError("noise among values that are none of its column")
+    with refusing_arrow(refusal):  # the manifest's, which anybody may have written
         return read_listed([str(value) for value in values], dtype)
-    except MemoryError:  # which an exception of pyarrow can be
-        raise
-    except pa.ArrowException:  # the manifest's, which anybody may have written
-        raise MalformedError("noise among values that are none of its column") from None

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from tclose.assess.any_table import code_values_apart
 from tclose.assess.auditing.released_rows import column_roles, read_class_columns
 from tclose.assess.linkage import find_points
+from tclose.data.arrow_errors import refusing_arrow
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import DataError, OutputError
@@ -92,14 +93,10 @@ def read_release(release: Location) -> Published:
 
 def _read_table(place: Location, policy: Policy) -> Published:
     names = {role: _names_of(policy, role) for role in ("quasi-identifier", "confidential")}
-    try:
-        with place.open("rb") as stream:
-            is_csv = place.name.lower().endswith(".csv")
-            table = pa_csv.read_csv(stream) if is_csv else pq.read_table(stream)
-    except MemoryError:  # which an exception of pyarrow can be
-        raise
-    except (pa.ArrowException, OSError, UnicodeDecodeError):
-        raise DataError(f"{place}: cannot be read as Parquet or CSV; name another file") from None
+    refusal = DataError(f"{place}: cannot be read as Parquet or CSV; name another file")
+    with refusing_arrow(refusal, OSError, UnicodeDecodeError), place.open("rb") as stream:
+        is_csv = place.name.lower().endswith(".csv")
+        table = pa_csv.read_csv(stream) if is_csv else pq.read_table(stream)
     absent = [n for n in (*names["quasi-identifier"], *policy.output.partition_by)
               if n not in table.column_names]  # fmt: skip
     if absent:

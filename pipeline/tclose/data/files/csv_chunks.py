@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pv
 
+from tclose.data.arrow_errors import refusing_arrow
 from tclose.data.files.character_sets import (
     UTF8,
     encoded_length,
@@ -206,12 +207,8 @@ def cast_spelled(
     for column, dtype in types.items():
         if table.schema.field(column).type == dtype:
             continue
-        try:
+        with refusing_arrow(DataError(f"file {name}: {_no_such_text(column)}")):
             cast = rewrite_texts(table[column], formats[column]).cast(dtype)
-        except MemoryError:  # as above
-            raise
-        except pa.ArrowException:
-            raise DataError(f"file {name}: {_no_such_text(column)}") from None
         table = table.set_column(table.column_names.index(column), column, cast)
     return table
 

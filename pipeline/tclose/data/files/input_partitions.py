@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tclose.data.arrow_errors import refusing_arrow
 from tclose.data.files import csv_chunks
 from tclose.data.files.character_sets import UTF8, settle_encoding, to_utf8
 from tclose.data.files.input_files import (
@@ -299,16 +300,13 @@ def _plain(table: pa.Table, file_name: str, reading: Reading) -> pa.Table:
     columns = []
     for name, dtype in zip(reading.names, reading.types, strict=True):
         plain = plain_type(dtype)
-        try:
+        refusal = DataError(
+            f"file {file_name}: column {name!r} holds values that are no {plain} "
+            "(text that is not UTF-8, or a damaged file); produce it again"
+        )
+        with refusing_arrow(refusal, IndexError):
             column = table[name].cast(plain)
             column.validate(full=True)
-        except MemoryError:  # which an exception of pyarrow can be
-            raise
-        except (pa.ArrowException, IndexError):
-            raise DataError(
-                f"file {file_name}: column {name!r} holds values that are no {plain} "
-                "(text that is not UTF-8, or a damaged file); produce it again"
-            ) from None
         if reading.missing_values and is_text(plain):
             column = csv_chunks.null_where(column, reading.missing_values)
         columns.append(column)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tclose.data.arrow_errors import refusing_arrow
 from tclose.data.keys import from_keys, is_number, plain_type, to_keys
 from tclose.data.listed_values import read_listed
 from tclose.errors import DataError, InfeasibleError, PolicyError
@@ -44,15 +45,12 @@ def check_noise(column: Column) -> None:
         )
     if pa.types.is_duration(plain_type(column.type)):
         raise PolicyError(f"{where}: noise does not go with durations; store them as numbers")
-    try:
+    refusal = PolicyError(
+        f"{where}: values are listed that are not of type {plain_type(column.type)}; list them as "
+        "the data have them"
+    )
+    with refusing_arrow(refusal):
         values = read_listed(listed, column.type)
-    except MemoryError:  # which an exception of pyarrow can be
-        raise
-    except pa.ArrowException:
-        raise PolicyError(
-            f"{where}: values are listed that are not of type {plain_type(column.type)}; list them "
-            "as the data have them"
-        ) from None
     if len(values.unique()) < max(len(values), 2):
         raise PolicyError(f"{where}: noise needs two values or more, each listed once")
 

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tclose.data.arrow_errors import refusing_arrow
 from tclose.data.files.input_partitions import MIN_PARTITION_ROWS
 from tclose.data.formats.released_file import open_released
 from tclose.errors import NotInstalledError, OutputError, PolicyError
@@ -65,16 +66,15 @@ class HandedOut:
             It lacks a column, or has one of another type.
         """
         for path in self.paths:
-            try:
-                with open_released(self.release.place / path) as file:
-                    self._check_columns(file.schema.names, names)
-                    for number in range(file.n_chunks):
-                        for batch in file.read_chunk(number, names, PIECE_ROWS):
-                            yield self._cast(pa.Table.from_batches([batch]))
-            except MemoryError:  # which an exception of pyarrow can be
-                raise
-            except (OSError, pa.ArrowException, NotInstalledError):
-                raise refuse_damaged(self.release, f"{path}: cannot be read") from None
+            refusal = refuse_damaged(self.release, f"{path}: cannot be read")
+            with (
+                refusing_arrow(refusal, OSError, NotInstalledError),
+                open_released(self.release.place / path) as file,
+            ):
+                self._check_columns(file.schema.names, names)
+                for number in range(file.n_chunks):
+                    for batch in file.read_chunk(number, names, PIECE_ROWS):
+                        yield self._cast(pa.Table.from_batches([batch]))
 
     def check_again(self) -> None:
         """See that nothing was changed while it was read.
@@ -96,13 +96,9 @@ class HandedOut:
         columns = {}
         for name, values in zip(piece.column_names, piece.columns, strict=True):
             dtype, is_mean = self.types[name], name in self.averaged
-            try:
+            with refusing_arrow(self._refuse_column(name)):
                 rounded = _round(values, dtype) if is_mean else values
                 columns[name] = rounded.cast(dtype, safe=not is_mean)
-            except MemoryError:  # which an exception of pyarrow can be
-                raise
-            except pa.ArrowException:
-                raise self._refuse_column(name) from None
         return pa.table(columns)
 
     def _refuse_column(self, name: str) -> PolicyError:
