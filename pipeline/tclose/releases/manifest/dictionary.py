@@ -5,6 +5,7 @@ Everything in it is taken from the public manifest.
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from tclose.releases.manifest.figure_sections import About
@@ -85,12 +86,7 @@ def _introduce(manifest: Manifest) -> str:
     if manifest.partition_by:
         apart = ", ".join(escape(name) for name in manifest.partition_by)
         parts.append(f"The values of {apart} stand in the names of folders, not in the files.")
-    if manifest.left_out is not None:
-        parts.append(escape(describe_left_out_records(manifest.left_out)))
-    if manifest.suppressed is not None:
-        parts.append(escape(describe_suppressed_records(manifest.suppressed)))
-    if manifest.held is not None:
-        parts.append(escape(describe_held_records(manifest.held)))
+    parts += map(escape, describe_other_records(manifest))
     if manifest.values is not None:
         parts.append(_describe_comparison(manifest.values))
     return "\n\n".join(parts)
@@ -103,7 +99,17 @@ def _quote_publisher(about: About | None) -> list[str]:
     return ["\n".join(lines)] if lines else []
 
 
-def describe_left_out_records(left_out: LeftOutSection) -> str:
+def describe_other_records(manifest: Manifest) -> Iterator[str]:
+    """Describe which records the release lacks, and which it has of persons who had left."""
+    if manifest.left_out is not None:
+        yield _describe_left_out(manifest.left_out)
+    if manifest.suppressed is not None:
+        yield _describe_suppressed(manifest.suppressed)
+    if manifest.held is not None:
+        yield _describe_held(manifest.held)
+
+
+def _describe_left_out(left_out: LeftOutSection) -> str:
     """Describe which records the release lacks for a missing value."""
     columns = [f"{name} {percent} %" for name, percent in left_out.by_column.items()]
     lacking = f" Without a value were, at most: {', '.join(columns)}." if columns else ""
@@ -113,7 +119,7 @@ def describe_left_out_records(left_out: LeftOutSection) -> str:
     )
 
 
-def describe_suppressed_records(suppressed: SuppressedSection) -> str:
+def _describe_suppressed(suppressed: SuppressedSection) -> str:
     """Describe which records the release lacks as no others were near them."""
     return (
         "Records that no others are near by their quasi-identifiers were left out, at most "
@@ -123,7 +129,7 @@ def describe_suppressed_records(suppressed: SuppressedSection) -> str:
     )
 
 
-def describe_held_records(held: HeldSection) -> str:
+def _describe_held(held: HeldSection) -> str:
     """Describe how many records are of persons who had left."""
     if not held.percent:
         return "No record is of a person who had left; in other releases of the series some may be."

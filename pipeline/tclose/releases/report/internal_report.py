@@ -37,7 +37,7 @@ from tclose.releases.report.intrusion_report import show_intrusion
 from tclose.releases.report.left_out_report import show_left_out
 from tclose.releases.report.originals_report import show_frontier_section, show_linkage
 from tclose.releases.report.page_style import style_release
-from tclose.releases.report.public_report import count_persons, give_title
+from tclose.releases.report.public_report import count_persons, give_title, show_verdict
 from tclose.releases.report.svg_charts import draw_pairs
 from tclose.releases.report.unique_records import show_uniques
 
@@ -85,15 +85,10 @@ def write_internal_report(
 
 def _head(manifest: InternalManifest) -> str:
     privacy, classes = manifest.privacy, manifest.classes
-    passed = manifest.verdict == "pass"
     parts = [
         element("p", "Internal report of a release: not to be handed out", class_="kicker"),
         element("h1", text(give_title(manifest))),
-        element(
-            "p",
-            text("PASS: every class meets what was asked" if passed else "FAIL"),
-            class_="verdict" if passed else "verdict fail",
-        ),
+        show_verdict(manifest),
     ]
     pairs = [
         ("release", manifest.release_id),

@@ -7,11 +7,7 @@ release made again has the same bytes.
 from collections.abc import Iterator
 
 from tclose.model.column_terms import Role
-from tclose.releases.manifest.dictionary import (
-    describe_held_records,
-    describe_left_out_records,
-    describe_suppressed_records,
-)
+from tclose.releases.manifest.dictionary import describe_other_records
 from tclose.releases.manifest.figure_sections import About, AttributeFigures, ReleaseFigures
 from tclose.releases.manifest.privacy_sections import Privacy, TResult
 from tclose.releases.manifest.public_manifest import Manifest
@@ -64,15 +60,13 @@ def give_title(manifest: Manifest) -> str:
 
 def _head(manifest: Manifest) -> str:
     about, classes, privacy = manifest.about, manifest.classes, manifest.privacy
-    passed = manifest.verdict == "pass"
-    verdict = "PASS: every class meets what was asked" if passed else "FAIL"
     parts = [
         element("p", "Report of a release of microdata", class_="kicker"),
         element("h1", text(give_title(manifest))),
     ]
     if about is not None and about.description:
         parts.append(paragraph(about.description))
-    parts.append(element("p", text(verdict), class_="verdict" if passed else "verdict fail"))
+    parts.append(show_verdict(manifest))
     pairs = [
         ("records", f"{manifest.records:,}"),
         ("columns", f"{len(manifest.columns):,}"),
@@ -89,6 +83,13 @@ def _head(manifest: Manifest) -> str:
     pairs.append(("information loss", f"{manifest.information_loss.total:.3g}"))
     pairs.append(("method", manifest.method))
     return "".join(parts) + facts(pairs)
+
+
+def show_verdict(manifest: Manifest) -> str:
+    """The verdict, in large letters."""
+    if manifest.verdict == "pass":
+        return element("p", "PASS: every class meets what was asked", class_="verdict")
+    return element("p", "FAIL", class_="verdict fail")
 
 
 def count_persons(privacy: Privacy) -> list[tuple[str, str]]:
@@ -259,13 +260,7 @@ def _list_columns(manifest: Manifest) -> str:
         loss = f"; information loss {losses[column.name]:.3g}" if column.name in losses else ""
         lines.append(paragraph(f"Released: {column.treatment}{loss}."))
         cards.append(element("li", "".join(lines)))
-    left_out = manifest.left_out
-    dropped = "" if left_out is None else paragraph(describe_left_out_records(left_out))
-    if manifest.suppressed is not None:
-        dropped += paragraph(describe_suppressed_records(manifest.suppressed))
-    if manifest.held is not None:
-        dropped += paragraph(describe_held_records(manifest.held))
-    intro = dropped + paragraph(
+    intro = "".join(map(paragraph, describe_other_records(manifest))) + paragraph(
         "Information loss is the mean of squared differences to the original values, in shares of "
         "their scale: 0 is none. The data dictionary has types, orders and taxonomies."
     )

@@ -7,11 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from tclose.releases.manifest.dictionary import (
-    describe_held_records,
-    describe_left_out_records,
-    describe_suppressed_records,
-)
+from tclose.releases.manifest.dictionary import describe_other_records
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import ReleasedColumn
 from tclose.releases.report.html_parts import (
@@ -127,12 +123,7 @@ def write_dictionary_page(manifest: Manifest) -> str:
             ),
         ]
     )
-    left_out = manifest.left_out
-    notes = [] if left_out is None else [paragraph(describe_left_out_records(left_out))]
-    if manifest.suppressed is not None:
-        notes.append(paragraph(describe_suppressed_records(manifest.suppressed)))
-    if manifest.held is not None:
-        notes.append(paragraph(describe_held_records(manifest.held)))
+    notes = map(paragraph, describe_other_records(manifest))
     rows = [(c.name, c.role, f"{c.kind}, {c.type}") for c in manifest.columns]
     table = data_table("Roles and types", ("column", "role", "type"), rows)
     sections = [section("columns", "Columns", *notes, table)]
