@@ -141,14 +141,10 @@ def _with_releases(folder: str) -> list[ReleaseRepository]:
         if error.retryable:
             raise
         raise UsageError(f"{error}; {remedy}") from None
-    repositories = [one for one in candidates if one.current() or _has_releases(one)]
+    repositories = [one for one in candidates if one.current() or list_releases(one)]
     if not repositories:
         raise UsageError(f"{folder}: nothing was published there; {remedy}")
     return repositories
-
-
-def _has_releases(repository: ReleaseRepository) -> bool:
-    return bool(list_releases(repository))
 
 
 def find_failure(audited: list[Audited]) -> TcloseError | None:
