@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tclose.cli.catalog_command import as_place
-from tclose.cli.command_parser import add_quiet
+from tclose.cli.command_parser import add_overrides, add_quiet
 
 if TYPE_CHECKING:
     from tclose.policy.policy import Policy
@@ -36,8 +36,7 @@ def add_attack_options(command: argparse.ArgumentParser) -> None:
         metavar="COLUMN,...",
         help="confidential columns whose values last (default: those that are found to)",
     )
-    add("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
-        help="override a key of the policies, as the runs did")  # fmt: skip
+    add_overrides(command, "the policies, as the runs did")
     add("--k", type=int, help="persons of a cell, at least (default: k of the policies)")
     add("--t", type=_read_t, help="distance of a cell, at most, in every confidential column "
         "(default: t of the policies)")  # fmt: skip

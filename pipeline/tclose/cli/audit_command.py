@@ -2,12 +2,11 @@
 
 import argparse
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tclose.cli.catalog_command import as_place
-from tclose.cli.command_parser import add_as_of, add_quiet
+from tclose.cli.command_parser import add_as_of, add_overrides, add_quiet, check_target
 from tclose.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
@@ -44,8 +43,7 @@ def add_audit_options(command: argparse.ArgumentParser) -> None:
     add("--series", action="store_true",
         help="decide again what it and the earlier releases of its series are together, by their "
         "registers")  # fmt: skip
-    add("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
-        help="override a key of that policy, as the run did")  # fmt: skip
+    add_overrides(command, "that policy, as the run did")
     add_as_of(command)
     add("--json", action="store_true", help="print the findings as JSON")
     add_quiet(command, "the verdict, findings, notes and errors")
@@ -135,10 +133,7 @@ def prepare_page(path: Path, release: "Location") -> "InternalManifest":
     """
     from tclose.releases.repository.contents import read_internal
 
-    if path.suffix.lower() != ".html":
-        raise UsageError(f"--out {path}: has to end in .html")
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise OutputError(f"--out {path}: cannot be written; name a file in a folder that can")
+    check_target(path, ".html")
     if isinstance(release, Path) and path.resolve().is_relative_to(release.resolve()):
         raise UsageError(f"--out {path}: is in the release, which does not change; name another")
     internal = read_internal(release)

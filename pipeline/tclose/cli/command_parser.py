@@ -1,11 +1,13 @@
 """The parser of the command line, which suggests words, and options of several commands."""
 
 import argparse
+import os
 from collections.abc import Sequence
 from datetime import date
+from pathlib import Path
 from typing import Any
 
-from tclose.errors import suggest
+from tclose.errors import OutputError, UsageError, suggest
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -43,11 +45,30 @@ def add_as_of(command: argparse.ArgumentParser) -> None:
                          "input.path")  # fmt: skip
 
 
+def add_overrides(command: argparse.ArgumentParser, what: str) -> None:
+    """Keys of a policy that are set by the command line."""
+    command.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append",
+                         default=[], help=f"override a key of {what}")  # fmt: skip
+
+
 def add_quiet(
     command: argparse.ArgumentParser, what: str = "the result, warnings and errors"
 ) -> None:
     """The option that keeps progress off the terminal."""
     command.add_argument("--quiet", action="store_true", help=f"no progress: print {what} only")
+
+
+def check_target(path: Path, ending: str) -> None:
+    """Refuse an ``--out`` that could not be written in the end; its ending keeps data files safe.
+
+    Raises
+    ------
+    UsageError, OutputError
+    """
+    if path.suffix.lower() != ending:
+        raise UsageError(f"--out {path}: has to end in {ending}")
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise OutputError(f"--out {path}: cannot be written; name a file in a folder that can")
 
 
 def _read_day(text: str) -> date:

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tclose.cli.command_parser import add_as_of, add_quiet
+from tclose.cli.command_parser import add_as_of, add_overrides, add_quiet
 from tclose.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ def add_forget_options(command: argparse.ArgumentParser) -> None:
     add("--from", dest="source", type=Path, metavar="FILE",
         help="file whose one line is the person's value in the column of role person "
         "(default: standard input)")  # fmt: skip
-    add("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
-        help="override a key of the policy, as the runs did")  # fmt: skip
+    add_overrides(command, "the policy, as the runs did")
     add_as_of(command)
     add("--json", action="store_true", help="print the result as JSON")
     add_quiet(command)

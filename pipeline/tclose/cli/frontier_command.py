@@ -2,12 +2,10 @@
 
 import argparse
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tclose.cli.command_parser import add_as_of, add_quiet
-from tclose.errors import OutputError, UsageError
+from tclose.cli.command_parser import add_as_of, add_overrides, add_quiet, check_target
 
 if TYPE_CHECKING:
     from tclose.runtime.monitoring.progress import Progress
@@ -25,8 +23,7 @@ def add_frontier_options(command: argparse.ArgumentParser) -> None:
     add("--seed", type=int, help="draws the sample (default: the policy's)")
     add("--out", type=Path, metavar="FILE.svg", help="draw loss and risk into this file")
     add("--json", action="store_true", help="print all figures as JSON")
-    add("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
-        help="override a key of the policy, as in tclose run")  # fmt: skip
+    add_overrides(command, "the policy, as in tclose run")
     add_as_of(command)
     add_quiet(command)
 
@@ -43,7 +40,7 @@ def show_frontier(arguments: argparse.Namespace, progress: "Progress") -> str:
 
     policy = load_policy(arguments.policy, arguments.overrides, as_of=arguments.as_of)
     if arguments.out is not None:
-        _check_target("--out", arguments.out, ".svg")
+        check_target(arguments.out, ".svg")
         require_charts()
     grid = make_grid(policy, arguments.k, arguments.t)
     size, seed = read_sampling(policy, arguments.sample, arguments.seed)
@@ -53,16 +50,3 @@ def show_frontier(arguments: argparse.Namespace, progress: "Progress") -> str:
     if arguments.json:
         return json.dumps(describe_frontier(frontier), indent=2)
     return report_frontier(frontier)
-
-
-def _check_target(option: str, path: Path, suffix: str) -> None:
-    """Refuse a file that could not be written in the end; its ending keeps data files safe.
-
-    Raises
-    ------
-    UsageError, OutputError
-    """
-    if path.suffix.lower() != suffix:
-        raise UsageError(f"{option} {path}: has to end in {suffix}")
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise OutputError(f"{option} {path}: cannot be written; name a file in a folder that can")

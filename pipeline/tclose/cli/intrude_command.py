@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tclose.cli.audit_command import prepare_page
 from tclose.cli.catalog_command import as_place
-from tclose.cli.command_parser import add_as_of, add_quiet
+from tclose.cli.command_parser import add_as_of, add_overrides, add_quiet
 from tclose.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ def add_intrude_options(command: argparse.ArgumentParser) -> None:
         metavar="FILE.html",
         help="write the internal report with what was found into this file; it stays inside",
     )
-    add("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
-        help="override a key of the policy, as the run did")  # fmt: skip
+    add_overrides(command, "the policy, as the run did")
     add_as_of(command)
     add("--json", action="store_true", help="print all figures as JSON")
     add_quiet(command)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tclose.cli.command_parser import CommandParser, add_as_of, add_quiet
+from tclose.cli.command_parser import CommandParser, add_as_of, add_overrides, add_quiet
 from tclose.cli.terminal import follow, show
 
 if TYPE_CHECKING:
@@ -29,10 +29,8 @@ def add_release_commands(add: Callable[[str, str, str], CommandParser]) -> None:
     for name, (summary, example) in texts.items():
         command = add(name, summary, example)
         command.add_argument("policy", metavar="POLICY", help="policy file (YAML)")
-        command.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append",
-                             default=[], help="override a key of the policy; may be repeated; "
-                             'write a name with dots in double quotes: '
-                             'attributes."a.b".t')  # fmt: skip
+        add_overrides(command, "the policy; may be repeated; write a name with dots in double "
+                      'quotes: attributes."a.b".t')  # fmt: skip
         add_as_of(command)
         command.add_argument("--strict", dest="overrides", action="append_const",
                              const="engine.strict=true", help="refuse what has numbered "
