@@ -64,11 +64,6 @@ def as_place(text: str) -> "Location":
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def answer(arguments: argparse.Namespace) -> tuple[str, int]:
-    """Run a catalog command; return its output and exit status."""
-    return ANSWERS[arguments.command](arguments)
-
-
 def _releases(arguments: argparse.Namespace) -> tuple[str, int]:
     from tclose.releases.catalog.catalog import find_repositories
     from tclose.render.catalog_listing import describe_repository

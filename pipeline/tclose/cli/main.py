@@ -8,11 +8,12 @@ import functools
 import json
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import tclose
 from tclose.cli.attack_command import add_attack_options, attack
 from tclose.cli.audit_command import add_audit_options, audit
-from tclose.cli.catalog_command import ANSWERS, AddCommand, add_register_commands, answer
+from tclose.cli.catalog_command import ANSWERS, AddCommand, add_register_commands
 from tclose.cli.command_parser import CommandParser, add_quiet
 from tclose.cli.completion_command import add_completion_options, make_completion
 from tclose.cli.forget_command import add_forget_options, forget
@@ -24,6 +25,9 @@ from tclose.cli.keys_command import add_keys_options, make_keys
 from tclose.cli.release_commands import add_release_commands, flow, run, show_plan
 from tclose.cli.terminal import follow, show
 from tclose.errors import TcloseError
+
+if TYPE_CHECKING:
+    from tclose.runtime.monitoring.progress import Progress
 
 _EXIT_CODES = """exit status:
   0  done
@@ -182,35 +186,19 @@ def _add(
     )
 
 
-def _audit(arguments: argparse.Namespace) -> int:
-    text, status = audit(arguments, follow(arguments))
+def _assess(arguments: argparse.Namespace) -> int:
+    text, status = _ASSESSMENTS[arguments.command](arguments, follow(arguments))
     show(text)
     return status
 
 
-def _attack(arguments: argparse.Namespace) -> int:
-    text, status = attack(arguments, follow(arguments))
-    show(text)
-    return status
-
-
-def _intrude(arguments: argparse.Namespace) -> int:
-    print(intrude_release(arguments, follow(arguments)))
-    return 0
-
-
-def _generate(arguments: argparse.Namespace) -> int:
-    print(generate(arguments, follow(arguments)))
+def _tell(arguments: argparse.Namespace) -> int:
+    print(_ACCOUNTS[arguments.command](arguments, follow(arguments)))
     return 0
 
 
 def _frontier(arguments: argparse.Namespace) -> int:
     show(show_frontier(arguments, follow(arguments)))
-    return 0
-
-
-def _forget(arguments: argparse.Namespace) -> int:
-    print(forget(arguments, follow(arguments)))
     return 0
 
 
@@ -225,7 +213,7 @@ def _keys(arguments: argparse.Namespace) -> int:
 
 
 def _register(arguments: argparse.Namespace) -> int:
-    text, status = answer(arguments)
+    text, status = ANSWERS[arguments.command](arguments)
     show(text)
     return status
 
@@ -251,20 +239,26 @@ def _completion(arguments: argparse.Namespace) -> int:
     return 0
 
 
+_ASSESSMENTS: "dict[str, Callable[[argparse.Namespace, Progress], tuple[str, int]]]" = {
+    "audit": audit,
+    "attack": attack,
+}
+_ACCOUNTS: "dict[str, Callable[[argparse.Namespace, Progress], str]]" = {
+    "intrude": intrude_release,
+    "generate": generate,
+    "forget": forget,
+}
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "init": _init,
     "run": run,
     "flow": flow,
     "plan": show_plan,
-    "audit": _audit,
-    "attack": _attack,
-    "intrude": _intrude,
-    "generate": _generate,
     "frontier": _frontier,
-    "forget": _forget,
     "keys": _keys,
     "warm-up": _warm_up,
     "schema": _schema,
     "completion": _completion,
+    **dict.fromkeys(_ASSESSMENTS, _assess),
+    **dict.fromkeys(_ACCOUNTS, _tell),
     **dict.fromkeys(ANSWERS, _register),
 }
