@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tclose.data.files import input_files
+from tclose.data.files.column_names import free_name
 from tclose.data.files.input_partitions import read_partition
 from tclose.data.files.input_settings import InputSettings
 from tclose.data.preparation.prepare_values import prepare_table
@@ -36,6 +37,7 @@ from tclose.runtime.run import Run
 from tclose.runtime.scratch import Purpose, scratch_folder
 
 MAX_ATTACKERS = 20_000
+NUMBER = "record"  # of the column that tells records
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +109,7 @@ def take_sample(
     source, n_table = summary.source, summary.table.n_complete
     chosen = _draw(np.arange(n_table), size, np.random.default_rng([seed, 0]))
     attackers = _draw(chosen, MAX_ATTACKERS, np.random.default_rng([seed, 1]))
-    path, number = scratch / "records.parquet", _free_name(source)
+    path, number = scratch / "records.parquet", free_name(NUMBER, source.reading.names)
     pieces = list(
         zip(
             run.workspace.load(PARTITIONS),
@@ -128,13 +130,6 @@ def _draw(numbers: Int64, size: int, rng: np.random.Generator) -> Int64:
     if numbers.size <= size:
         return numbers
     return np.sort(rng.choice(numbers, size, replace=False))
-
-
-def _free_name(source: Source) -> str:
-    name = "record"
-    while name in source.reading.names:
-        name += "_"
-    return name
 
 
 def policy_of_sample(policy: Policy, columns: Sequence[str], path: Path, number: str) -> Policy:

@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 
 from tclose.assess.linkage import joined, released_keys
 from tclose.assess.linking import read_verified_rows
-from tclose.assess.sample import policy_of_sample
+from tclose.assess.sample import NUMBER, policy_of_sample
 from tclose.data.category_trees import tree_of
+from tclose.data.files.column_names import free_name
 from tclose.data.keys import Encoding
 from tclose.model.array_types import Float64, Int64
 from tclose.passes.microaggregate.aggregate_task import REGION_RESULTS
@@ -28,8 +29,6 @@ from tclose.runtime.engines.engine import InProcess
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Runner
 from tclose.runtime.run import Run
-
-NUMBER = "record"  # of the column that tells records; underscores are added while it is one of them
 
 FIXED_SECONDS = 0.02  # of the microaggregation of any table
 
@@ -91,9 +90,7 @@ def make_trial(
     InfeasibleError, VerificationError, DataError
         They cannot be released so.
     """
-    number = NUMBER
-    while number in records.column_names:
-        number += "_"
+    number = free_name(NUMBER, records.column_names)
     place.mkdir(mode=0o700)
     path = place / "records.parquet"
     pq.write_table(records.append_column(number, pa.array(np.arange(len(records)))), path)

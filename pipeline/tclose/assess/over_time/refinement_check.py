@@ -15,6 +15,7 @@ import pyarrow as pa
 from tclose.assess.any_table import check_rows
 from tclose.assess.over_time.attack_result import CellDistance, RefinementCheck
 from tclose.assess.over_time.cells import Membership, first_cell, refine_cells
+from tclose.data.files.column_names import free_name
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Attribute
 from tclose.model.verification import Verdict
@@ -67,9 +68,7 @@ def _limit(attributes: Sequence[Attribute], table: pa.Table, t: Fraction | None)
 def _check_release(
     table: pa.Table, cells: Int64, attributes: Sequence[Attribute], k: int
 ) -> Verdict:
-    name = "cell"
-    while name in table.column_names:
-        name += "_"
+    name = free_name("cell", table.column_names)
     verdict, _ = check_rows(table.append_column(name, pa.array(cells)), [name], attributes, k)
     return verdict
 

@@ -1,4 +1,4 @@
-"""Columns in messages: a name is quoted where the policy lists it, else its position is.
+"""Names of columns: in messages one is quoted where the policy lists it, else its position is.
 
 A name that the policy does not list comes from the data. Of a CSV file without a header it is a
 record's value.
@@ -11,6 +11,13 @@ from tclose.errors import DataError
 
 _MOST_POSITIONS = 5
 NO_HEADER = "if it has no line of column names, put one above its records"
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """The name of a column that is put beside others; underscores are added while one has it."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def name_positions(indices: Sequence[int], n_columns: int) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tclose.data.files.column_names import free_name
 from tclose.data.files.input_partitions import read_partition
 from tclose.data.keys import Encoding
 from tclose.data.value_counts import (
@@ -51,9 +52,7 @@ def near_task(workspace: Workspace, item: NearInput, pending: PendingFiles) -> T
     )
     quasi = [column.name for column in source.quasi]
     sample = records.select(quasi).take(pa.array(rows))
-    position = "position"
-    while position in quasi:
-        position += "_"
+    position = free_name("position", quasi)
     pending.new(NEAR_SAMPLE).write(sample.append_column(position, pa.array(positions[rows])))
     return summary
 
