@@ -33,7 +33,7 @@ from tclose.assess.intrusion.other_python import find_python
 from tclose.model.column_terms import UNRELEASED
 from tclose.passes.release import run_release
 from tclose.policy.policy import Policy, load_policy
-from tclose.releases.manifest.inside.intrusion_section import IntrusionAttack, IntrusionSection
+from tclose.releases.manifest.inside_sections import IntrusionAttack, IntrusionSection
 from tclose.releases.report.intrusion_report import list_figures
 from tclose.runtime.monitoring.progress import Progress
 

@@ -1,6 +1,6 @@
 """Rows of what analysts would find in a release: figures of the raw data, kept internal."""
 
-from tclose.releases.manifest.inside.analyses_section import AnalysesSection
+from tclose.releases.manifest.inside_sections import AnalysesSection
 
 
 def analyses_rows(analyses: AnalysesSection) -> list[tuple[str, str]]:

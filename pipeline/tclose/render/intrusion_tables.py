@@ -1,6 +1,6 @@
 """Results of a motivated intruder, as a table."""
 
-from tclose.releases.manifest.inside.intrusion_section import IntrusionAttack, IntrusionSection
+from tclose.releases.manifest.inside_sections import IntrusionAttack, IntrusionSection
 from tclose.releases.report.intrusion_report import list_figures
 from tclose.render.text_tables import align_rows, render_table
 

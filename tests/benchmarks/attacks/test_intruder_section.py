@@ -1,7 +1,7 @@
 """The section on the intruder: its rows, and what is wanted of them."""
 
 from benchmarks.attacks.intruder import hide_python, list_rows, list_targets, render_section
-from tclose.releases.manifest.inside.intrusion_section import (
+from tclose.releases.manifest.inside_sections import (
     AttackKind,
     IntrusionAttack,
     IntrusionSection,

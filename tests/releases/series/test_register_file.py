@@ -15,7 +15,7 @@ import pytest
 
 from tclose.errors import OutputError
 from tclose.model.distribution import TreeMetric
-from tclose.releases.manifest.inside.series_sections import SeriesEntry
+from tclose.releases.manifest.inside_sections import SeriesEntry
 from tclose.releases.series.register_file import (
     Centre,
     ReleasedPersons,

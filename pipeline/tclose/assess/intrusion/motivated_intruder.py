@@ -30,7 +30,7 @@ from tclose.model.column_terms import UNRELEASED
 from tclose.passes.compare.digest_task import restore_folders
 from tclose.passes.summarise.records import Source
 from tclose.policy.policy import Policy
-from tclose.releases.manifest.inside.intrusion_section import IntrusionAttack, IntrusionSection
+from tclose.releases.manifest.inside_sections import IntrusionAttack, IntrusionSection
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.repository.contents import read_manifest, verify_checksums
 from tclose.runtime.monitoring.progress import Progress

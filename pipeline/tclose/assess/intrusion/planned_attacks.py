@@ -6,7 +6,7 @@ from typing import Any
 
 from tclose.assess.intrusion.compared_tables import ComparedColumn
 from tclose.model.column_terms import Role
-from tclose.releases.manifest.inside.intrusion_section import AttackKind
+from tclose.releases.manifest.inside_sections import AttackKind
 
 N_COLUMNS = 3  # of a predicate of several columns, as the library has it
 

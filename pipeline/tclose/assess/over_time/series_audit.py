@@ -31,7 +31,7 @@ from tclose.passes.series.series_verdict import (
     find_held_rows,
     judge_series,
 )
-from tclose.releases.manifest.inside.series_sections import SeriesSection
+from tclose.releases.manifest.inside_sections import SeriesSection
 from tclose.releases.repository.repository import read_internal
 from tclose.releases.series.register_file import ReleasedPersons, load_register
 from tclose.releases.series.series_history import SeriesRelease, list_series

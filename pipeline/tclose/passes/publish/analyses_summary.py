@@ -15,7 +15,7 @@ from tclose.passes.microaggregate.utility import Moments
 from tclose.passes.plan.notices.plan_warnings import make_warning
 from tclose.passes.plan.plan import Plan
 from tclose.policy import warning_kinds
-from tclose.releases.manifest.inside.analyses_section import (
+from tclose.releases.manifest.inside_sections import (
     AnalysesSection,
     AssociationChanges,
     RangeCountErrors,

@@ -19,7 +19,7 @@ from tclose.passes.microaggregate.losses import (
 )
 from tclose.passes.microaggregate.utility import Moments
 from tclose.passes.plan.plan import Plan
-from tclose.releases.manifest.inside.uniqueness_sections import SpecialUniquesSection
+from tclose.releases.manifest.inside_sections import SpecialUniquesSection
 from tclose.releases.manifest.internal_manifest import (
     Analysis,
     CorrelationPair,

@@ -26,8 +26,7 @@ from tclose.releases.composition.same_input import Sibling
 from tclose.releases.documents import list_documents, make_documents
 from tclose.releases.manifest import sections
 from tclose.releases.manifest.figure_sections import About, ReleaseFigures
-from tclose.releases.manifest.inside.exposure_section import ExposureSection
-from tclose.releases.manifest.inside.series_sections import SeriesSection
+from tclose.releases.manifest.inside_sections import ExposureSection, SeriesSection
 from tclose.releases.manifest.internal_manifest import (
     Analysis,
     PersonSketch,

@@ -8,7 +8,7 @@ from tclose.passes.series.link_persons import SeriesLink, limits_made_for, limit
 from tclose.passes.series.series_verdict import SeriesVerdict
 from tclose.policy.policy import Policy
 from tclose.policy.sections.privacy_settings import OverTimeSettings
-from tclose.releases.manifest.inside.series_sections import SeriesSection
+from tclose.releases.manifest.inside_sections import SeriesSection
 from tclose.releases.manifest.plan_document import PlannedSeries
 
 

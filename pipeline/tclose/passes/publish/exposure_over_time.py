@@ -8,8 +8,7 @@ from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import OutputError
 from tclose.releases.composition.noise_draws import read_neighbours
 from tclose.releases.composition.shared_persons import estimate_shared
-from tclose.releases.manifest.inside.exposure_section import EarlierRelease, ExposureSection
-from tclose.releases.manifest.inside.series_sections import SeriesSection
+from tclose.releases.manifest.inside_sections import EarlierRelease, ExposureSection, SeriesSection
 from tclose.releases.manifest.internal_manifest import (
     InternalManifest,
     Origin,

@@ -24,7 +24,7 @@ from tclose.privacy.special_uniques import (
     measure_intrusion,
     spread_intrusion,
 )
-from tclose.releases.manifest.inside.uniqueness_sections import (
+from tclose.releases.manifest.inside_sections import (
     SpecialUniquesSection,
     UniquesAfter,
     UniquesOfSize,

@@ -8,10 +8,13 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from tclose.releases.manifest.inside.analyses_section import AnalysesSection
-from tclose.releases.manifest.inside.exposure_section import ExposureSection
-from tclose.releases.manifest.inside.series_sections import SeriesEntry, SeriesSection
-from tclose.releases.manifest.inside.uniqueness_sections import SpecialUniquesSection
+from tclose.releases.manifest.inside_sections import (
+    AnalysesSection,
+    ExposureSection,
+    SeriesEntry,
+    SeriesSection,
+    SpecialUniquesSection,
+)
 from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import (

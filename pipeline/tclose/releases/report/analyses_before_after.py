@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from tclose.releases.manifest.inside.analyses_section import AnalysesSection, RangeCountErrors
+from tclose.releases.manifest.inside_sections import AnalysesSection, RangeCountErrors
 from tclose.releases.manifest.internal_manifest import Utility
 from tclose.releases.report.html_parts import data_table, paragraph, section
 from tclose.releases.report.svg_charts import percent

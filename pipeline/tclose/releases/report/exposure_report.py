@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from tclose.releases.manifest.inside.exposure_section import EarlierRelease, ExposureSection
-from tclose.releases.manifest.inside.series_sections import SeriesSection
+from tclose.releases.manifest.inside_sections import EarlierRelease, ExposureSection, SeriesSection
 from tclose.releases.manifest.internal_manifest import InternalManifest
 from tclose.releases.report.html_parts import data_table, paragraph, section
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from tclose.model.preparation import OF_CLASS
 from tclose.releases.manifest.figure_sections import Shares
-from tclose.releases.manifest.inside.intrusion_section import IntrusionSection
+from tclose.releases.manifest.inside_sections import IntrusionSection
 from tclose.releases.manifest.internal_manifest import (
     Analysis,
     InternalManifest,

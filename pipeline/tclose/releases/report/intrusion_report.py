@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tclose.releases.manifest.inside.intrusion_section import (
+from tclose.releases.manifest.inside_sections import (
     AttackKind,
     IntrusionAttack,
     IntrusionSection,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from tclose.releases.manifest.figure_sections import Shares
-from tclose.releases.manifest.inside.uniqueness_sections import SpecialUniquesSection
+from tclose.releases.manifest.inside_sections import SpecialUniquesSection
 from tclose.releases.manifest.internal_manifest import Analysis
 from tclose.releases.report.html_parts import data_table, element, paragraph, section
 from tclose.releases.report.svg_charts import draw_bars, percent

@@ -13,7 +13,7 @@ from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import OutputError
 from tclose.releases.composition.noise_draws import find_releases
-from tclose.releases.manifest.inside.series_sections import SeriesEntry
+from tclose.releases.manifest.inside_sections import SeriesEntry
 from tclose.releases.repository.contents import MANIFEST, open_store, read_origin
 from tclose.releases.repository.repository import ReleaseRepository
 

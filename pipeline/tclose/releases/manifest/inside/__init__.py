@@ -1,1 +1,0 @@
-"""Sections of the internal manifest on the records beside the release."""
