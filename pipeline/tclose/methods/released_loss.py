@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.refine_blocks import measure_classes
+from tclose.methods.clustering_problem import group_classes
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Float64, Int64
 
@@ -24,7 +24,7 @@ def measure_released(scaled: Scaled, labels: Int64) -> float:
 
     ``labels`` int64 (n,): class of each record, from 0 without gaps.
     """
-    by_class = group_by_label(labels, int(labels.max()) + 1)
+    by_class = group_classes(labels)
     values = np.ascontiguousarray(by_ranges(scaled).T)
     levels = np.ascontiguousarray(scaled.nominal.T)
     columns = values, levels, scaled.weights

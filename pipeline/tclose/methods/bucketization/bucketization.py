@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tclose.errors import PolicyError, VerificationError
-from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.clustering.fill_buckets import cut_class_ranges, fill_blocks
 from tclose.methods.bucketization.plan_counts import plan_counts
+from tclose.methods.clustering_problem import group_classes
 from tclose.model.array_types import Float64, Int64
 from tclose.privacy.class_counts import count_by_class, require_limit
 from tclose.privacy.models.ratio_closeness import check_ratio
@@ -94,7 +94,7 @@ def fill_from_buckets(
     weighed = np.ones(nominal.shape[0]) if weights is None else weights
     high = np.ones(nominal.shape[0], np.int64) if heights is None else heights
     labels = _place_records((numeric, nominal, weighed, high), buckets, planned)
-    order, starts = group_by_label(labels, int(labels.max()) + 1)
+    order, starts = group_classes(labels)
     counted = count_by_class(starts, buckets[order])
     n_violating = check_ratio(counted, sizes, demand.t).n_failing
     if n_violating or int(counted.sizes.min()) < demand.k:

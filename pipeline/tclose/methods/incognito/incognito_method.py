@@ -45,6 +45,7 @@ def generalise_fully(encodings: tuple[Encoding, ...], keys: list[Keys], holds: H
     keys : of each quasi-identifier (n,)
     holds : takes records class by class and says which classes meet the requirements
     """
+    from tclose.methods.clustering_problem import label_records
     from tclose.methods.incognito.lattice_search import find_generalisations
 
     distinct: list[Any] = [np.unique(column) for column in keys]
@@ -55,9 +56,7 @@ def generalise_fully(encodings: tuple[Encoding, ...], keys: list[Keys], holds: H
         [np.searchsorted(h.keys, column) for h, column in zip(hierarchies, keys, strict=True)]
     )
     result = find_generalisations(codes, [h.tables for h in hierarchies], holds)
-    labels = np.empty(codes.shape[1], dtype=np.int64)
-    sizes = np.diff(result.classes.starts)
-    labels[result.classes.order] = np.repeat(np.arange(sizes.size), sizes)
+    labels = label_records(result.classes.order, result.classes.starts)
     return FullDomain(result.chosen, labels, hierarchies)
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tclose.errors import DataError, InfeasibleError
 from tclose.kernels.aggregate import group_by_label
+from tclose.methods.clustering_problem import label_records
 from tclose.model.array_types import Float64, Int64
 
 Bools = NDArray[np.bool_]
@@ -64,9 +65,7 @@ def partition_mondrian(
             "all records in one class do not meet the requirement, so nothing does; ask for a "
             "smaller k or a larger t"
         )
-    labels = np.empty(n_records, dtype=np.int64)
-    labels[order] = np.repeat(np.arange(starts.size - 1), np.diff(starts))
-    return labels
+    return label_records(order, starts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ import numpy as np
 
 from tclose.data.keys import Keys
 from tclose.kernels import aggregate
+from tclose.methods.clustering_problem import group_classes
 from tclose.methods.generalisation.full_domain import FullDomain
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.analyses.record_counts import RecordCounter
@@ -94,7 +95,7 @@ def _represent(
     person_demand: PersonDemand | None,
 ) -> tuple[list[Keys], Int64, Int64]:
     """Classes whose attributes with categories release representatives, as by `join_alike`."""
-    by_class = aggregate.group_by_label(labels, int(labels.max()) + 1)
+    by_class = group_classes(labels)
     others, other_loss = aggregate_others(records, plan, by_class)
     columns = {}
     for place, j in enumerate(represented(plan)):
@@ -152,7 +153,7 @@ def _measure_losses(
         return measure_aggregation(
             *encoded, released, by_class, records.others, counter, records.gaps
         )
-    clusters = aggregate.group_by_label(labels, int(labels.max()) + 1)
+    clusters = group_classes(labels)
     generalised = [
         generalise_clusters(j, encoding, keys, clusters, levels)
         for j, (encoding, keys) in enumerate(zip(*encoded, strict=True))

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.neighbours import CENTRE, represent_classes
 from tclose.kernels.refinement.refine_blocks import HowSearched, refine_blocks
 from tclose.kernels.refinement.search import LARGEST_MENDED, LEAST_GAIN
+from tclose.methods.clustering_problem import group_classes
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.search.cut_points import cut_points
 from tclose.passes.microaggregate.search.group_threads import map_groups
@@ -38,7 +38,7 @@ class PersonMender:
         """Labels (n,) of as many classes, of which fewer fail."""
         n_failing = labels.size
         for r in range(MOST_ROUNDS):
-            by_class = group_by_label(labels, int(labels.max()) + 1)
+            by_class = group_classes(labels)
             persons, codes = self.refiner.persons[by_class[0]], self.refiner.codes[:, by_class[0]]
             measures = self.demand.measure(by_class[1], persons, codes)
             failing = (measures.n_persons < self.demand.k) | measures.above.any(axis=0)

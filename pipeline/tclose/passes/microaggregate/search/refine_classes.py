@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.emd.ordered_delta import table_sums
 from tclose.kernels.emd.tree_delta import Trees
 from tclose.kernels.refinement.block import NO_EXCESS, SPARE
@@ -27,6 +26,7 @@ from tclose.kernels.refinement.refine_blocks import (
     refine_blocks,
 )
 from tclose.kernels.refinement.search import LARGEST_MENDED, LEAST_GAIN
+from tclose.methods.clustering_problem import group_classes
 from tclose.model.array_types import Float64, Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.search.cut_points import cut_points
@@ -198,7 +198,7 @@ class Refiner:
         """
         first = len(state.rounds) - 1
         while (spent := clock.spent) < 1 and not is_exhausted(state.rounds[first:]):
-            order, starts = group_by_label(labels, int(labels.max()) + 1)
+            order, starts = group_classes(labels)
             losing = self._choose_losing(order, starts)
             n_records = TIMES * int(np.diff(starts)[losing].sum())
             if losing.size < 2 or state.n_perturbed + n_records > n_perturbed:
@@ -244,7 +244,7 @@ class Refiner:
 
         Classes after the last block are natural ones, which are within t.
         """
-        order, starts = group_by_label(labels, int(labels.max()) + 1)
+        order, starts = group_classes(labels)
         largest = int(np.diff(starts)[: block_starts[-1]].max(initial=0))
         if largest > LARGEST_MENDED:
             return labels
@@ -285,7 +285,7 @@ class Refiner:
 
         ``usual``: the usual loss of the classes.
         """
-        order, starts = group_by_label(labels, int(labels.max()) + 1)
+        order, starts = group_classes(labels)
         rng = self._make_rng(r)
         draws = rng.random(starts.size - 1)
         points = self.represent(order, starts, r, draws)
@@ -351,7 +351,7 @@ class Refiner:
 
     def measure(self, labels: Int64) -> Round:
         """Loss of the classes and their largest distance."""
-        order, starts = group_by_label(labels, int(labels.max()) + 1)
+        order, starts = group_classes(labels)
         columns = self.values, self.levels, self.weights
         losses = measure_classes(*columns, self.n_levels, order, starts)
         largest = 0.0

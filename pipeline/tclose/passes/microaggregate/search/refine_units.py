@@ -18,6 +18,7 @@ from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.refinement.search import LEAST_GAIN
 from tclose.kernels.refinement.unit_block import Units
 from tclose.kernels.refinement.unit_search import refine_units
+from tclose.methods.clustering_problem import group_classes
 from tclose.model.array_types import Float64, Int64
 from tclose.passes.microaggregate.search.cut_points import cut_points
 from tclose.passes.microaggregate.search.group_threads import map_groups
@@ -88,7 +89,7 @@ class UnitRefiner:
     def _run_round(self, of_units: Int64, r: int, usual: float) -> Int64:
         """Group classes of near persons anew, and search each group."""
         rows, labels = self.rows, of_units[self.unit_of]
-        order, starts = group_by_label(labels, int(labels.max()) + 1)
+        order, starts = group_classes(labels)
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence((*rows.key, 1, r))))
         draws = rng.random(starts.size - 1)
         points = rows.represent(order, starts, r, draws)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tclose.data.keys import Encoding
-from tclose.kernels import aggregate
+from tclose.methods.clustering_problem import group_classes
 from tclose.model.array_types import Float64, Int64
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.shares.representatives import (
@@ -70,7 +70,7 @@ def sample_classes(
         return None
     rows = np.flatnonzero(labels % step == 0)
     sampled = labels[rows] // step
-    order, starts = aggregate.group_by_label(sampled, int(sampled.max()) + 1)
+    order, starts = group_classes(sampled)
     by_class = rows[order], starts
     everything = np.arange(labels.size)
     counts, columns = [], []
