@@ -78,7 +78,7 @@ def add_originals(
     with local_sample(policy, "audit", WHOLE, policy.seed, progress) as (sample, engine):
         run = Run(sample.policy, "audit", sample.path.parent / "work", engine)
         remade = _Remade(run, sample, _make_again(run, progress))
-        if remade.is_same(release, manifest):
+        if gives_rows_of(run, sample, release, manifest):
             measured = remade.measure()
             if persons is not None:
                 population_result = measure_population(run, sample, persons, progress)
@@ -131,20 +131,6 @@ class _Remade:
         """The plan that the rows were made by."""
         return self.run.workspace.load(PLAN)
 
-    def is_same(self, release: Location, manifest: Manifest) -> bool:
-        """Return whether the release has these rows, compared piece by piece in its order.
-
-        Columns that decide over classes are compared, but those in the names of folders and those
-        with noise.
-        """
-        released = {c.name for c in manifest.columns}.difference(manifest.partition_by)
-        noised = self.plan.epsilons  # is drawn anew
-        names = [n for n in self.sample.policy.attributes if n in released and n not in noised]
-        places = (release / file.path for file in manifest.files)
-        theirs = (read_rows(location).select(names) for location in places)
-        mine = (table.select(names) for table in read_verified_rows(self.run))
-        return are_equal(mine, theirs)
-
     def find_other_persons(self, manifest: Manifest) -> list[str]:
         """List what the manifest says of k and t over persons and the originals do not."""
         persons = describe_persons(self.verdict)
@@ -175,6 +161,20 @@ class _Remade:
             **dict(utility),
         )
         return measured if persons is None else measured.model_copy(update={"persons": persons})
+
+
+def gives_rows_of(run: Run, sample: Sample, release: Location, manifest: Manifest) -> bool:
+    """Return whether a run of a sample gave a release's rows, compared in their order.
+
+    Columns that decide over classes are compared, but those in the names of folders and those with
+    noise.
+    """
+    released = {c.name for c in manifest.columns}.difference(manifest.partition_by)
+    noised = run.workspace.load(PLAN).epsilons  # is drawn anew
+    names = [n for n in sample.policy.attributes if n in released and n not in noised]
+    theirs = (read_rows(release / file.path).select(names) for file in manifest.files)
+    mine = (table.select(names) for table in read_verified_rows(run))
+    return are_equal(mine, theirs)
 
 
 def read_rows(location: Location) -> pa.Table:

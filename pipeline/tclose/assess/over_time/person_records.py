@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from tclose.assess.complete_records import read_complete
 from tclose.assess.linking import read_verified_rows
-from tclose.assess.originals import WHOLE, are_equal, read_rows
+from tclose.assess.originals import WHOLE, gives_rows_of
 from tclose.assess.over_time.published import Published
 from tclose.assess.over_time.registered_rows import find_registered, is_of_series
 from tclose.assess.sample import local_sample
@@ -132,16 +132,11 @@ def _make_again(
     with local_sample(policy, "attack", WHOLE, policy.seed, progress) as (sample, engine):
         run = Run(sample.policy, "attack", sample.path.parent / "work", engine)
         run_pipeline(TRIAL, run, progress)
-        plan = run.workspace.load(PLAN)
-        released = {c.name for c in manifest.columns}.difference(manifest.partition_by)
-        noised = plan.epsilons  # is drawn anew
-        names = [n for n in sample.policy.attributes if n in released and n not in noised]
-        theirs = (read_rows(release / file.path).select(names) for file in manifest.files)
-        mine = (rows.select(names) for rows in read_verified_rows(run))
-        if not are_equal(mine, theirs):
-            return plan.encodings, None
+        encodings = run.workspace.load(PLAN).encodings
+        if not gives_rows_of(run, sample, release, manifest):
+            return encodings, None
         numbers = [column_array(rows, sample.number) for rows in read_verified_rows(run)]
-        return plan.encodings, np.concatenate(numbers)
+        return encodings, np.concatenate(numbers)
 
 
 def _as_texts(values: pa.ChunkedArray, person: str, place: str) -> pa.Array:
