@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tclose.assess.over_time.cells import ABSENT, PersonCells
+from tclose.assess.over_time.cells import ABSENT, PersonCells, spread
 from tclose.model.array_types import Int64
 
 
@@ -100,8 +100,7 @@ def _of_groups(values: Candidates, groups: Int64, is_wanted: NDArray[np.bool_]) 
     of_cells = groups[cells]
     starts = np.searchsorted(values.group, of_cells)
     lengths = np.searchsorted(values.group, of_cells, side="right") - starts
-    before = np.cumsum(lengths) - lengths
-    places = np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
+    places = spread(starts, lengths)
     return Candidates(np.repeat(cells, lengths), values.value[places], values.count[places])
 
 

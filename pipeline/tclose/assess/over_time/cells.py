@@ -56,11 +56,11 @@ def place_persons(n_persons: int, persons: Int64, offsets: Int64, classes: Int64
     counts[persons] = np.diff(offsets)
     ends = np.concatenate(([0], np.cumsum(counts)))
     placed = np.full(int(ends[-1]), ABSENT, dtype=np.int64)
-    placed[_spread(ends[persons], np.diff(offsets))] = classes
+    placed[spread(ends[persons], np.diff(offsets))] = classes
     return Membership(ends, placed)
 
 
-def _spread(starts: Int64, lengths: Int64) -> Int64:
+def spread(starts: Int64, lengths: Int64) -> Int64:
     """Positions start, start + 1, ... of each stretch, one stretch after the other."""
     before = np.cumsum(lengths) - lengths
     return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
@@ -110,7 +110,7 @@ def refine_cells(cells: PersonCells, membership: Membership) -> PersonCells:
     """The cells after one more release."""
     cells = _lose_persons(cells, membership)
     counts = np.diff(membership.offsets)[cells.person]
-    positions = _spread(membership.offsets[cells.person], counts)
+    positions = spread(membership.offsets[cells.person], counts)
     classes = membership.classes[positions]
     n_classes = int(classes.max(initial=ABSENT)) + 2  # and absent
     keys = np.repeat(cells.cell, counts) * n_classes + (classes + 1)
