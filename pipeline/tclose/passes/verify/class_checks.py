@@ -159,7 +159,6 @@ def decide(
     ``n_expected``: records that have to be there; ``n_changed``: per confidential attribute, values
     whose number of records differs between the table and the release.
     """
-    n_classes = int(checks.size_counts[1].sum())
     failures = _find_size_failures(checks, k, n_expected)
     for name, limit, n_violating, largest in zip(
         names, max_emds, checks.n_violating, checks.largest, strict=True
@@ -171,7 +170,7 @@ def decide(
             measured = f"{n_changed[name]:,} values with another count"
             failures.append(Failure(f"distribution of {name}", "that of the table", measured))
     for requirement, achieved in zip(privacy_models.requirements, checks.models, strict=True):
-        failures += _judge(requirement, achieved, n_classes)
+        failures += _judge(requirement, achieved, checks.n_classes)
     return Verdict(
         k,
         checks.n_records,
@@ -197,8 +196,7 @@ def _find_size_failures(checks: ClassChecks, k: int, n_expected: int) -> list[Fa
 
 
 def _describe_sizes(checks: ClassChecks) -> ClassSizes:
-    sizes, counts = checks.size_counts
-    n_classes = int(counts.sum())
+    sizes, n_classes = checks.size_counts[0], checks.n_classes
     if not sizes.size:
         return ClassSizes()
     mean = checks.n_records / n_classes if n_classes else 0.0

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -82,10 +83,7 @@ def verify(context: PassContext) -> None:
     sizes = share_evenly(plan.n_records, len(items))  # ranges are cut to be about equal
     ranges = context.map(VERIFY_TASK, items, sizes=sizes)
     _check_range_order(ranges)
-    checks = [s.checks for s in ranges if s.checks is not None]
-    merged = checks[0]
-    for other in checks[1:]:
-        merged = ClassChecks.merge(merged, other)
+    merged = reduce(ClassChecks.merge, [s.checks for s in ranges if s.checks is not None])
     class_rows = read_class_rows(workspace, plan.privacy_models, len(items))
     table_measures = check_table(
         class_rows, plan.privacy_models, load_distributions(workspace, plan)
