@@ -14,6 +14,15 @@ def file_digest(path: Path) -> bytes:
         return hashlib.file_digest(stream, "sha256").digest()
 
 
+def force_to_disk(path: Path) -> None:
+    """Force a file, or the entries of a folder, to disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def write_atomically(
     path: Path, data: bytes | memoryview, *, mode: int = 0o600, is_forced: bool = True
 ) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tclose.data.places.atomic_files import write_atomically
+from tclose.data.places.atomic_files import force_to_disk, write_atomically
 from tclose.data.places.locations import INTERNAL
 from tclose.data.places.untrusted_files import dump_json
 from tclose.data.value_counts import count_in_category
@@ -61,7 +61,6 @@ from tclose.releases.provenance import who
 from tclose.releases.report.internal_report import write_internal_report
 from tclose.releases.signatures.manifest_signature import SIGNATURE_FILE, find_signer
 from tclose.releases.signatures.seals import REGISTER_FILE, REPORT, SEAL_FILE, seal_files
-from tclose.releases.stores.filesystem import sync_folder
 from tclose.runtime.monitoring import lineage_events
 from tclose.runtime.monitoring.lineage_events import LINEAGE
 from tclose.runtime.pipeline import Pass, PassContext
@@ -243,18 +242,14 @@ def _force_folders(staging: Path) -> None:
     """Force the folders to disk, whose files are there already."""
     folders = [Path(folder) for folder, _, _ in os.walk(staging, topdown=False)]
     with ThreadPoolExecutor(SYNC_THREADS) as pool:
-        list(pool.map(sync_folder, folders))
+        list(pool.map(force_to_disk, folders))
 
 
 def _place_file(written: Path, place: Path) -> None:
     """Give a written file its place, and force it to disk."""
     if not _link(written, place):
         shutil.copyfile(written, place)
-    descriptor = os.open(place, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    force_to_disk(place)
 
 
 def _link(written: Path, place: Path) -> bool:

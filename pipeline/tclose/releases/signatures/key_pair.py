@@ -4,9 +4,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from tclose.data.places.atomic_files import force_to_disk
 from tclose.errors import OutputError
 from tclose.releases.signatures.manifest_signature import PublicKey
-from tclose.releases.stores.filesystem import sync_folder
 
 PRIVATE_FILE, PUBLIC_FILE = "signing-key.pem", "public-key.pem"
 
@@ -44,7 +44,7 @@ def write_key_pair(folder: Path) -> KeyPair:
     try:
         _create(private, secret, 0o600)
         _create(public, shared, 0o644)
-        sync_folder(folder)
+        force_to_disk(folder)
     except OSError as error:
         raise OutputError(f"keys {folder}: cannot be written ({error.strerror})") from None
     return KeyPair(private, public, PublicKey(key.public_key().public_bytes_raw()).key_id)

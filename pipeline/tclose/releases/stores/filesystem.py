@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tclose.data.places.atomic_files import write_atomically
+from tclose.data.places.atomic_files import force_to_disk, write_atomically
 from tclose.data.places.locations import INTERNAL
 from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import BusyError, OutputError
@@ -34,15 +34,6 @@ LOCK = ".lock"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _PREPARED, _REMOVED = "prepared-", "removed-"
 _TRIES = 5
-
-
-def sync_folder(path: Path) -> None:
-    """Force a folder's entries to disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def name_machine() -> str:
@@ -189,7 +180,7 @@ class FolderStore:
         path = self.private(name)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         write_atomically(path, data)
-        sync_folder(path.parent)
+        force_to_disk(path.parent)
 
     def append(self, name: str, line: bytes) -> None:
         """Add a line, on disk before this returns; one that a crash has cut stays a line."""
@@ -204,7 +195,7 @@ class FolderStore:
             stream.write(line + b"\n")
             stream.flush()
             os.fsync(stream.fileno())
-        sync_folder(self.root)
+        force_to_disk(self.root)
 
     def remove(self, name: str) -> None:
         """Remove a private file, and its folder if that is empty then."""
@@ -278,7 +269,7 @@ class FolderStore:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
             raise conflict(place) from None
-        sync_folder(self.root)
+        force_to_disk(self.root)
 
     def point(self, release_id: str, token: str, check: Check) -> None:
         """Move CURRENT, in one step."""
@@ -301,7 +292,7 @@ class FolderStore:
             draft.replace(path)
         except FileNotFoundError:
             raise lost_lease(self.root.name) from None
-        sync_folder(path.parent)
+        force_to_disk(path.parent)
         self._leave(folder)
 
     def _leave(self, folder: Path) -> None:
@@ -317,7 +308,7 @@ class FolderStore:
             folder = self._prepare(token)
             check()
             place.rename(folder / release_id)
-            sync_folder(self.root)
+            force_to_disk(self.root)
             (folder / release_id).rename(self._work / f"{_REMOVED}{release_id}")
         except FileNotFoundError:
             raise lost_lease(self.root.name) from None
