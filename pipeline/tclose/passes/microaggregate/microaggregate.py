@@ -192,13 +192,8 @@ def _join_failing(regions: list[Region], n_violating: list[int], reason: str) ->
     joined: list[Region] = []
     waiting = False
     for region, above in zip(regions, n_violating, strict=True):
-        if joined and waiting and joined[-1].release_partition == region.release_partition:
-            joined[-1] = Region(
-                region.release_partition, joined[-1].first_cluster, region.last_cluster
-            )
-            waiting = False
-            continue
-        if above and joined and joined[-1].release_partition == region.release_partition:
+        has_neighbour = joined and joined[-1].release_partition == region.release_partition
+        if has_neighbour and (waiting or above):
             joined[-1] = Region(
                 region.release_partition, joined[-1].first_cluster, region.last_cluster
             )
