@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 from tclose.security.redaction import redact
 
+CHANGED_INPUT = "the input changed while it was read; run again when it is at rest"
+
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """Return a question for the known word that is nearest to a misspelt one, or nothing."""

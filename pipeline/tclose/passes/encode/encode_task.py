@@ -13,7 +13,7 @@ from tclose.data.files.input_partitions import (
 from tclose.data.keys import Keys
 from tclose.data.preparation.prepare_values import prepare_table
 from tclose.data.value_counts import complete_records
-from tclose.errors import DataError
+from tclose.errors import CHANGED_INPUT, DataError
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.clustering.assign_subsets import assign_subsets
 from tclose.methods.dp.noise import add_noise
@@ -33,7 +33,6 @@ from tclose.passes.persons.person_values import (
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import (
     BUCKETED_VALUES,
-    CHANGED_INPUT,
     LACKS,
     ORIGINAL,
     PERSON,

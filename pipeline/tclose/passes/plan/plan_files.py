@@ -7,7 +7,7 @@ from tclose.data.keys import Encoding, Keys
 from tclose.data.value_counts import (
     confidential_keys,
 )
-from tclose.errors import DataError
+from tclose.errors import CHANGED_INPUT, DataError
 from tclose.model.array_types import Int64
 from tclose.model.column_terms import Kind
 from tclose.model.distribution import Distribution
@@ -23,7 +23,6 @@ BUCKETED_VALUES = FileArtifact("plan/bucketed-values", DistributionFile)
 POSITION = "position"
 PERSON = "person"
 LACKS = "g"  # and the number of a quasi-identifier: 1 where the record has no value of it
-CHANGED_INPUT = "the input changed while it was read; run again when it is at rest"
 ORIGINAL = "o"  # and a number: what noise was drawn for; it stays in the working files
 
 
