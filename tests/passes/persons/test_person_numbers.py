@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tclose.errors import DataError, PolicyError
-from tclose.passes.compare.keyed_hashes import UInt64
+from tclose.model.array_types import UInt64
 from tclose.passes.persons.person_keys import PERSON_HASHES, PERSON_PLACES, list_persons
 from tclose.passes.persons.person_numbers import (
     NUMBER_TASK,

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tclose.assess.over_time.attack_result import Knowledge, PersonExposure, ReadValue
 from tclose.assess.over_time.candidate_values import (
@@ -23,9 +22,7 @@ from tclose.assess.over_time.cells import (
     refine_cells,
 )
 from tclose.assess.over_time.lasting_values import LastingValues
-from tclose.model.array_types import Int64
-
-Mask = NDArray[np.bool_]
+from tclose.model.array_types import Bools, Int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +60,8 @@ class Intruder:
             cells, known = self._follow(cells, known, membership, published)
             step()
         presence = np.array([membership.is_present for membership in considered])
-        stayed: Mask = np.all(presence, axis=0)
-        changed: Mask = np.any(presence, axis=0) & ~stayed
+        stayed: Bools = np.all(presence, axis=0)
+        changed: Bools = np.any(presence, axis=0) & ~stayed
         candidates = count_candidates_of_cells(cells)
         read = {n: _read_values(cells, known, of) for n, of in self.values.attributes.items()}
         return Knowledge(
@@ -90,7 +87,7 @@ class Intruder:
         is_possible[known.entries.group] = True
         return drop_impossible(after, is_possible), known
 
-    def _expose(self, who: Mask, candidates: Int64, read: dict[str, Int64]) -> PersonExposure:
+    def _expose(self, who: Bools, candidates: Int64, read: dict[str, Int64]) -> PersonExposure:
         n_persons = int(who.sum())
         return PersonExposure(
             persons=n_persons,
@@ -100,7 +97,7 @@ class Intruder:
             values=tuple(self._count_read(name, who, codes) for name, codes in read.items()),
         )
 
-    def _count_read(self, name: str, who: Mask, codes: Int64) -> ReadValue:
+    def _count_read(self, name: str, who: Bools, codes: Int64) -> ReadValue:
         is_read = who & (codes >= 0)
         is_right = codes == self.values.attributes[name][self.true_values]
         return ReadValue(name, int(is_read.sum()), int(np.sum(is_read & is_right)))

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from tclose.errors import DataError, InfeasibleError
 from tclose.kernels.aggregate import group_by_label
 from tclose.methods.clustering_problem import label_records
-from tclose.model.array_types import Float64, Int64
+from tclose.model.array_types import Bools, Float64, Int64
 
-Bools = NDArray[np.bool_]
 Holds = Callable[[Int64, Int64], Bools]
 
 

@@ -14,9 +14,7 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
-from tclose.model.array_types import Int64
-
-UInt64 = NDArray[np.uint64]
+from tclose.model.array_types import Int64, UInt64
 
 KEY_BYTES = 32
 BLOCK_BYTES = 16

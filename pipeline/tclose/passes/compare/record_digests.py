@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tclose.errors import VerificationError
-from tclose.passes.compare.keyed_hashes import UInt64, derive_key, hash_texts, hash_words
+from tclose.model.array_types import UInt64
+from tclose.passes.compare.keyed_hashes import derive_key, hash_texts, hash_words
 
 CHUNK_ROWS = 1 << 16  # what is at work stays in the processor's cache
 

@@ -7,11 +7,8 @@ records that have a value; only where none of them has one it is that of all, wh
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tclose.model.array_types import Int64
-
-Bools = NDArray[np.bool_]
+from tclose.model.array_types import Bools, Int64
 
 
 @dataclass(frozen=True, eq=False)

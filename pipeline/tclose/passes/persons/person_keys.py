@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from tclose.data.key_rows import find_changes, sort_rows, sort_words
 from tclose.data.keys import plain_type
-from tclose.model.array_types import Int32, Int64
+from tclose.model.array_types import Int32, Int64, UInt64
 from tclose.model.attributes import Column
 from tclose.model.input_pieces import Partition
-from tclose.passes.compare.keyed_hashes import KEY_BYTES, UInt64
+from tclose.passes.compare.keyed_hashes import KEY_BYTES
 from tclose.passes.compare.record_digests import hash_values
 from tclose.passes.persons.named_key import find_person_key
 from tclose.runtime.artifacts.arrays import ArrayFile

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tclose.errors import CHANGED_INPUT, DataError, PolicyError
-from tclose.model.array_types import Int64
-from tclose.passes.compare.keyed_hashes import UInt64
+from tclose.model.array_types import Int64, UInt64
 from tclose.passes.persons.person_keys import (
     PERSON_HASHES,
     PERSON_PLACES,

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from tclose.model.array_types import Bools
 from tclose.model.attributes import Column
 from tclose.passes.series.held.held_records import (
     HANDED_OUT,
@@ -27,7 +28,7 @@ from tclose.passes.series.refused_releases import (
     check_staying,
     share_staying,
 )
-from tclose.passes.series.series_cells import Bools, KnownRelease, find_cells
+from tclose.passes.series.series_cells import KnownRelease, find_cells
 from tclose.passes.series.series_verdict import DROP, HOLD
 from tclose.passes.series.window.earlier_registers import REGISTERED
 from tclose.passes.series.window.linked_records import read_linked

@@ -21,7 +21,7 @@ import pyarrow as pa
 from tclose.data.places.locations import internal_of
 from tclose.data.places.untrusted_files import dump_json, parse_json, read_bounded
 from tclose.errors import OutputError, PolicyError
-from tclose.passes.compare.keyed_hashes import UInt64
+from tclose.model.array_types import UInt64
 from tclose.passes.compare.record_digests import hash_values
 from tclose.passes.persons.named_key import check_register_key, find_person_key
 from tclose.passes.series.series_cells import find_cells, number_hashes, place_release

@@ -24,12 +24,11 @@ import pyarrow.compute as pc
 from tclose.data.keys import one_zero, to_values
 from tclose.data.value_counts import confidential_keys
 from tclose.kernels.cell_parts import count_labels
-from tclose.model.array_types import Float64, Int32, Int64, Integers
+from tclose.model.array_types import Bools, Float64, Int32, Int64, Integers
 from tclose.model.attributes import Column
 from tclose.model.column_terms import Kind
 from tclose.model.distribution import Distribution
 from tclose.passes.series.series_cells import (
-    Bools,
     KnownRelease,
     measure_cells,
     number_densely,

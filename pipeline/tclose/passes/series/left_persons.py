@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from tclose.model.array_types import Integers
-from tclose.passes.series.series_cells import Bools, KnownRelease
+from tclose.model.array_types import Bools, Integers
+from tclose.passes.series.series_cells import KnownRelease
 from tclose.passes.series.series_verdict import DROP, HOLD
 from tclose.policy.sections.privacy_settings import OverTimeSettings
 

@@ -10,8 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tclose.model.array_types import Int32, Int64
-from tclose.passes.compare.keyed_hashes import UInt64
+from tclose.model.array_types import Int32, Int64, UInt64
 from tclose.passes.persons.person_keys import PERSON_KEY
 from tclose.passes.persons.person_numbers import NUMBERED
 from tclose.passes.plan.plan import PLAN, Plan

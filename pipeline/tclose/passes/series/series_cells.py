@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.cell_parts import count_labels, split_cells
 from tclose.kernels.number_words import number_words
-from tclose.model.array_types import Float64, Int32, Int64, Integers
+from tclose.model.array_types import Bools, Float64, Int32, Int64, Integers
 from tclose.model.distribution import Distribution
 from tclose.privacy.t_closeness import class_distances, classes_above
 from tclose.releases.series.register_file import ReleasedPersons
 
 ABSENT_CLASS = -1
 MEASURED_PERSONS = 1 << 18  # whose distances are measured at once
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

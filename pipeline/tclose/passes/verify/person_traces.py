@@ -23,9 +23,8 @@ from tclose.kernels.class_traces import (
     place_classes,
     sign_persons,
 )
-from tclose.model.array_types import Int32, Int64
+from tclose.model.array_types import Int32, Int64, UInt64
 from tclose.model.verification import ClassTraces, LastingValue, PersonTraces
-from tclose.passes.compare.keyed_hashes import UInt64
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.runtime.artifacts.arrays import ArrayFile
 from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tclose.model.array_types import Float64, Int64
-from tclose.passes.series.series_cells import Bools
+from tclose.model.array_types import Bools, Float64, Int64
 
 LEAST_SAVED = 1e-9  # of squared error, by an exchange
 MOST_SWEEPS = 4

@@ -14,11 +14,10 @@ import numpy as np
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.neighbours import CENTRE, represent_classes
 from tclose.methods.scaling import Scaled
-from tclose.model.array_types import Int64
+from tclose.model.array_types import Bools, Int64
 from tclose.passes.microaggregate.search.cut_points import cut_points
 from tclose.passes.microaggregate.unions.union_block import BlockSums, UnionBlock
 from tclose.passes.series.departed_groups import connect_classes
-from tclose.passes.series.series_cells import Bools
 
 JOINED_CLASSES = 8192  # of a block in which unions are made, at most
 JOINED_SUMS = 2**24  # of such a block: each class has one for every number and level

@@ -18,9 +18,9 @@ import numpy as np
 
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.emd.tree_counts import count_below
-from tclose.model.array_types import Int64, Integers
+from tclose.model.array_types import Bools, Int64, Integers
 from tclose.model.distribution import Distribution
-from tclose.passes.series.series_cells import Bools, KnownRelease
+from tclose.passes.series.series_cells import KnownRelease
 
 
 def find_divisible(

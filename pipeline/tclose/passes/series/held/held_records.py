@@ -24,13 +24,13 @@ import pyarrow.parquet as pq
 from tclose.data.files.input_files import file_stamp
 from tclose.data.files.input_partitions import MIN_PARTITION_ROWS
 from tclose.data.keys import plain_type
-from tclose.model.array_types import Int32, Int64, Integers
+from tclose.model.array_types import Bools, Int32, Int64, Integers
 from tclose.model.attributes import Column
 from tclose.model.input_pieces import Partition
 from tclose.passes.series.held.divisible_cells import find_divisible
 from tclose.passes.series.held.handed_out import HandedOut, ToldApart, refuse_damaged
 from tclose.passes.series.kept_records import LinkedTable
-from tclose.passes.series.series_cells import Bools, KnownRelease, measure_cells
+from tclose.passes.series.series_cells import KnownRelease, measure_cells
 from tclose.passes.series.window.earlier_registers import find_hashes
 from tclose.passes.summarise.records import Source
 from tclose.runtime.artifacts.arrays import TableFile, WorkingFile

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tclose.passes.compare.keyed_hashes import UInt64
+from tclose.model.array_types import UInt64
 from tclose.releases.series.register_file import NOBODY, ReleasedPersons, load_register
 from tclose.releases.series.series_history import SeriesRelease
 from tclose.runtime.artifacts.arrays import ArrayFile
