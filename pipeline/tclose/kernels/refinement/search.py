@@ -21,7 +21,7 @@ from tclose.kernels.emd.ordered_delta import (
 )
 from tclose.kernels.emd.tree_delta import tree_after_move, tree_after_swap
 from tclose.kernels.refinement.block import count_seconds_after, exchange
-from tclose.kernels.refinement.partners import is_tried, start_trying
+from tclose.kernels.refinement.partners import is_tried
 from tclose.kernels.refinement.screen import (
     MOST_TOGETHER,
     bound_gains,
@@ -247,7 +247,7 @@ def _excess_after_move(block, a, b, x, at, before):
     return after
 
 
-@kernel(inline="always", borrows=True)
+@kernel(borrows=True)
 def improve_pair(block, a, b, k, screen, least_gain):
     """Make the best exchange between two classes; return whether there was one."""
     is_above = block.excess[a] + block.excess[b] > 0.0
@@ -301,38 +301,21 @@ def search_pairs(block, partners, tried, screen, k, n_sweeps, least_gain):
     for _ in range(n_sweeps):
         clock_before = clock
         for a in range(block.sizes.size):
-            how = k, least_gain, False
-            clock = _search_class(block, a, partners[a], tried, screen, how, clock)
+            for slot in range(partners.shape[1]):
+                b = np.int64(partners[a, slot])  # as `repair_block` has it: one type, compiled once
+                if b < 0 or is_tried(tried, a, b):
+                    continue
+                if block.alike[a] and block.alike[b] and block.excess[a] + block.excess[b] == 0.0:
+                    continue  # nothing is lost in either class
+                for _ in range(max(4, block.sizes[a] // 16)):
+                    if not improve_pair(block, a, b, k, screen, least_gain):
+                        tried.seen[a, b], tried.seen[b, a] = clock, clock
+                        break
+                    clock += 1
+                    tried.changed[a], tried.changed[b] = clock, clock
         if clock == clock_before:
             break
     return clock - start
-
-
-@kernel(borrows=True)
-def _search_class(block, a, others, tried, screen, how, clock):
-    """Exchange records between class a and others, one after the other; return the clock.
-
-    One call for all of them: to pass on a block's hundreds of arguments takes a fifth of a pair's
-    time. ``others``: int32; -1 is none. ``how``: k, the least gain, and whether exchanges end once
-    the class is within every limit.
-    """
-    k, least_gain, is_mending = how
-    for other in others:
-        b = np.int64(other)  # of one type, compiled once
-        if b < 0 or b == a or is_tried(tried, a, b):
-            continue
-        if block.alike[a] and block.alike[b] and block.excess[a] + block.excess[b] == 0.0:
-            continue  # nothing is lost in either class
-        n_most = block.sizes[a] + block.sizes[b] if is_mending else max(4, block.sizes[a] // 16)
-        for _ in range(n_most):
-            if is_mending and block.excess[a] == 0.0:
-                return clock
-            if not improve_pair(block, a, b, k, screen, least_gain):
-                tried.seen[a, b], tried.seen[b, a] = clock, clock
-                break
-            clock += 1
-            tried.changed[a], tried.changed[b] = clock, clock
-    return clock
 
 
 @kernel
@@ -344,12 +327,12 @@ def repair_block(block, k, n_sweeps):
     how many exchanges there were
     """
     n_classes = block.sizes.size
-    screen, tried = make_screen(block), start_trying(n_classes)
+    screen = make_screen(block)
     totals, sizes = block.totals, block.sizes
     distances = np.empty(n_classes)
-    start = clock = tried.changed[0]
+    n_done = 0
     for _ in range(n_sweeps):
-        clock_before = clock
+        n_before = n_done
         for a in range(n_classes):
             if block.excess[a] == 0.0:
                 continue
@@ -357,9 +340,17 @@ def repair_block(block, k, n_sweeps):
                 distances[b] = 0.0
                 for j in range(totals.shape[1]):
                     distances[b] += (totals[a, j] / sizes[a] - totals[b, j] / sizes[b]) ** 2
-            nearest = stable_order(distances).astype(np.int32)
-            how = k, LEAST_GAIN, True
-            clock = _search_class(block, a, nearest, tried, screen, how, clock)
-        if clock == clock_before:
+            for b in stable_order(distances):
+                if b == a:
+                    continue
+                for _ in range(sizes[a] + sizes[b]):
+                    if block.excess[a] == 0.0 or not improve_pair(
+                        block, a, b, k, screen, LEAST_GAIN
+                    ):
+                        break
+                    n_done += 1
+                if block.excess[a] == 0.0:
+                    break
+        if n_done == n_before:
             break
-    return clock - start
+    return n_done
