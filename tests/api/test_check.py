@@ -122,6 +122,16 @@ def test_files(tmp_path):
     assert tclose.check(str(tmp_path / "t.parquet"), ["q"], ["c"], k=2).passed
 
 
+def test_files_of_one_name_are_told_apart(tmp_path):
+    for folder, header in (("a", "q,c"), ("b", "q")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "t.csv").write_text(f"{header}\n{header}\n")
+    with pytest.raises(
+        tclose.DataError, match=r"files a/t\.csv and b/t\.csv: column 'c' is in a/t\.csv"
+    ):
+        tclose.check(tmp_path, ["q"], ["c"])
+
+
 def test_a_dask_frame():
     import dask.dataframe as dd
 

@@ -178,6 +178,12 @@ class TestRefusals:
         message = self.refused(capsys, "a.csv")
         assert "the first line has what is also among the records in 2 of 2 columns" in message
 
+    def test_files_of_one_name_in_two_folders(self, tmp_path, capsys):
+        for part, table in (("m=1", people()), ("m=2", people().drop_columns("pay"))):
+            (tmp_path / "in" / part).mkdir(parents=True)
+            write_csv(tmp_path / "in" / part / "a.csv", table)
+        assert "files m=1/a.csv and m=2/a.csv: column 3" in self.refused(capsys, "in")
+
     def test_nothing_but_identifiers(self, capsys):
         Path("a.csv").write_text("id,name\n" + "".join(f"{i},n{i}\n" for i in range(60)))
         assert "each of its 2 columns looks like an identifier" in self.refused(capsys, "a.csv")

@@ -104,6 +104,21 @@ class TestSeveralFiles:
         write_parquet(folder / "b.parquet", with_secret().drop_columns("pay"))
         refuse(policy_for(folder), "a.parquet and b.parquet: column 'pay' is in a.parquet only")
 
+    def test_files_of_one_name(self, tmp_path, refuse):
+        folder = tmp_path / "data"
+        for part, table in (("m=1", people()), ("m=2", with_secret().drop_columns("pay"))):
+            (folder / part).mkdir(parents=True)
+            write_csv(folder / part / "a.csv", table)
+        said = "files m=1/a.csv and m=2/a.csv: column 'pay' is in m=1/a.csv only"
+        assert str(tmp_path) not in refuse(policy_for(folder), said)
+
+    def test_broken_file_among_files_of_one_name(self, tmp_path, refuse):
+        folder = tmp_path / "data"
+        for part, text in (("m=1", "age,sex,pay\n1,m,2\n"), ("m=2", "")):
+            (folder / part).mkdir(parents=True)
+            csv_of(folder / part, text, "a.csv")
+        refuse(policy_for(folder), "file m=2/a.csv: is empty (0 bytes)")
+
     def test_other_type(self, folder, refuse):
         write_parquet(folder / "b.parquet", with_secret("age"))
         refuse(policy_for(folder), "column 'age' is int64 in one, string in the other")

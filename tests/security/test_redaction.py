@@ -3,7 +3,7 @@
 import pytest
 
 from tclose.errors import DataError
-from tclose.security.redaction import file_name, redact, redact_place
+from tclose.security.redaction import file_name, name_apart, redact, redact_place
 
 SECRETS = ("alice", "hunter2", "tok123", "AKIA99", "s3cr/et", "p?w", "p#w")
 
@@ -70,3 +70,18 @@ def test_partition_of_a_message_is_found_in_it():
 )
 def test_file_name(place, name):
     assert file_name(place) == name
+
+
+@pytest.mark.parametrize(
+    ("places", "names"),
+    [
+        (["/data/m=1/a.csv"], ["a.csv"]),
+        (["/data/m=1/a.csv", "/data/m=2/b.csv"], ["a.csv", "b.csv"]),
+        (["/data/m=1/a.csv", "/data/m=2/a.csv"], ["m=1/a.csv", "m=2/a.csv"]),
+        (["/data/a.csv", "/data/b.csv", "/data/m/a.csv"], ["a.csv", "b.csv", "m/a.csv"]),
+        (["s3://k:hunter2@bucket/a/b.pq", "s3://k:hunter2@bucket/c/b.pq"], ["a/b.pq", "c/b.pq"]),
+        ([], []),
+    ],
+)
+def test_files_are_told_apart_by_no_more_than_it_takes(places, names):
+    assert name_apart(places) == names

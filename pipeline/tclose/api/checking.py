@@ -24,6 +24,7 @@ from tclose.model.verification import Failure
 from tclose.policy.error_messages import describe_problems
 from tclose.policy.sections.attribute_settings import AttributeSettings
 from tclose.render.text_tables import render_table
+from tclose.security.redaction import name_apart
 
 if TYPE_CHECKING:
     from tclose.api.staging import Data
@@ -200,7 +201,9 @@ def _read(data: "Data", quasi: Sequence[str], confidential: Sequence[str]) -> pa
         _check_present(table.column_names, names)
         return table.select(names)
     settings = InputSettings(path=os.fspath(data))
-    contents = [inspect_file(path, settings) for path in find_files(settings)]
+    paths = find_files(settings)
+    named = zip(paths, name_apart(paths), strict=True)
+    contents = [inspect_file(path, settings, name=name) for path, name in named]
     check_same_schema(contents, names)
     _check_present(contents[0].schema.names, names)
     return pa.concat_tables([_read_file(content, names, quasi) for content in contents])

@@ -5,6 +5,8 @@ place has it whole. What cannot be told apart from a secret is taken for one.
 """
 
 import re
+from collections.abc import Sequence
+from itertools import takewhile
 
 HIDDEN = "***"
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
@@ -69,8 +71,27 @@ def _split_query(rest: str) -> tuple[str, str, str]:
 
 def file_name(place: str) -> str:
     """The last part of a path or URL, without what a URL asks for."""
+    return _list_parts(place)[-1]
+
+
+def name_apart(places: Sequence[str]) -> list[str]:
+    """Name each of several files as `file_name`, or, if two had one name, by as much as tells.
+
+    That is the path below the deepest folder that has all of them: no message says where on a
+    machine that folder is, and the folders below it may be called by values of records.
+    """
+    split = [_list_parts(place) for place in places]
+    names = [parts[-1] for parts in split]
+    if len(set(names)) == len(names):
+        return names
+    levels = zip(*(parts[:-1] for parts in split), strict=False)  # down to the shortest path
+    n_shared = sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, levels))
+    return ["/".join(parts[n_shared:]) for parts in split]
+
+
+def _list_parts(place: str) -> list[str]:
     shown = redact_place(place)
     parts = _URL.fullmatch(shown)
     if parts is not None and parts[1].lower() in _WITH_QUERY:
         shown = _split_query(shown)[0]
-    return shown.rstrip("/").rpartition("/")[2]
+    return shown.rstrip("/").split("/")

@@ -50,18 +50,19 @@ class FileContent:
 
 
 def inspect_file(
-    path: str, settings: InputSettings, wanted: ReadColumns | None = None
+    path: str, settings: InputSettings, wanted: ReadColumns | None = None, name: str = ""
 ) -> FileContent:
     """Read one file through once: digest, format by content, columns, ranges of its records.
 
-    ``wanted``: the columns that will be read, which the widths are of; without it all.
+    ``wanted``: the columns that will be read, which the widths are of; without it all. ``name``:
+    of the file among the input's, for messages; without it the last part of its path.
 
     Raises
     ------
     DataError
         Empty, truncated, damaged or compressed files; columns of one name.
     """
-    name = file_name(path)
+    name = name or file_name(path)
     with reading_file(name):
         with open_input(path) as stream:
             head = stream.read(10)

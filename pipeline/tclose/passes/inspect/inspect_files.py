@@ -11,7 +11,7 @@ from tclose.policy.policy import Policy
 from tclose.runtime.engines.engine import least_memory, to_safe_error
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.run import INSPECTION
-from tclose.security.redaction import file_name
+from tclose.security.redaction import name_apart
 
 
 def inspect_input(context: PassContext) -> None:
@@ -28,7 +28,8 @@ def inspect_input(context: PassContext) -> None:
     policy, engine, progress = context.run.policy, context.engine, context.progress
     paths = input_files.find_files(policy.input)
     limit = least_memory(policy.engine, input_files.total_bytes(paths), engine)
-    items = [(path, policy.input, _wanted(policy, limit)) for path in paths]
+    wanted, names = _wanted(policy, limit), name_apart(paths)
+    items = [(path, policy.input, wanted, names[i]) for i, path in enumerate(paths)]
     content_of: dict[int, FileContent] = {}
     with (
         progress.tracing(engine, "inspect"),
@@ -57,11 +58,11 @@ def _wanted(policy: Policy, limit: int | None) -> ReadColumns:
     return ReadColumns(frozenset(held), frozenset(passthrough), limit)
 
 
-def _inspect_item(item: tuple[str, InputSettings, ReadColumns]) -> FileContent:
+def _inspect_item(item: tuple[str, InputSettings, ReadColumns, str]) -> FileContent:
     try:
         return inspect_file(*item)
     except Exception as error:
-        raise to_safe_error(error, f"file {file_name(item[0])}") from None
+        raise to_safe_error(error, f"file {item[-1]}") from None
 
 
 INSPECT = Pass(

@@ -18,7 +18,7 @@ from tclose.data.files.inspection import check_same_schema, inspect_file
 from tclose.data.keys import natural_kind, plain_type
 from tclose.errors import DataError
 from tclose.policy.suggest.csv_dialect import CsvDialect, detect_dialect
-from tclose.security.redaction import file_name
+from tclose.security.redaction import name_apart
 
 SAMPLE_RECORDS = 100_000
 _BLOCK_RECORDS = 1_000  # neighbours stay together: the rows of a person often are
@@ -50,12 +50,13 @@ def read_sample(path: str) -> InputSample:
         Nothing there, unreadable files, columns without names, no records.
     """
     files = find_files(InputSettings(path=path))
-    chosen = [files[i] for i in _spread(len(files), _MOST_PIECES)]
-    dialect = _find_dialect(chosen[0])
+    names = name_apart(files)
+    chosen = [(files[i], names[i]) for i in _spread(len(files), _MOST_PIECES)]
+    dialect = _find_dialect(*chosen[0])
     settings = InputSettings(path=path)
     if dialect is not None:
         settings = InputSettings(path=path, delimiter=dialect.delimiter, encoding=dialect.encoding)
-    contents = [inspect_file(file, settings) for file in chosen]
+    contents = [inspect_file(file, settings, name=name) for file, name in chosen]
     check_same_schema(contents, ())
     schema = contents[0].schema
     is_csv = dialect is not None
@@ -83,11 +84,11 @@ def read_sample(path: str) -> InputSample:
     return InputSample(path, tuple(schema.names), _plain(table), dialect, statement)
 
 
-def _find_dialect(path: str) -> CsvDialect | None:
+def _find_dialect(path: str, name: str) -> CsvDialect | None:
     """The dialect of a CSV file; None of a Parquet file."""
     with open_input(path) as stream:
         head = stream.read(4)
-    return None if head == b"PAR1" or not head else detect_dialect(path, file_name(path))
+    return None if head == b"PAR1" or not head else detect_dialect(path, name)
 
 
 def _check_names(table: pa.Table, shown: str) -> None:
