@@ -6,7 +6,7 @@ URLs in them, whoever wrote the words, are without users, passwords and tokens.
 import difflib
 from collections.abc import Iterable
 
-from tclose.security.redaction import redact
+from tclose.security.redaction import redact, redact_folders
 
 CHANGED_INPUT = "the input changed while it was read; run again when it is at rest"
 
@@ -39,10 +39,14 @@ class TcloseError(Exception):
         self.whole: TcloseError = self
 
     def redacted(self) -> "TcloseError":
-        """The error for others than who asked: no partition is named."""
-        if not self.partition.startswith("partition "):
+        """The error for others than who asked: no partition is named, and no folder's value."""
+        shown = str(self)
+        if self.partition.startswith("partition "):
+            shown = shown.replace(self.partition, "a partition", 1)
+        shown = redact_folders(shown)
+        if shown == str(self):
             return self
-        copy = type(self)(str(self).replace(self.partition, "a partition", 1))
+        copy = type(self)(shown)
         copy.whole = self.whole
         return copy
 

@@ -59,6 +59,34 @@ def test_partition_of_a_message_is_found_in_it():
 
 
 @pytest.mark.parametrize(
+    ("message", "kept"),
+    [
+        ("file city=Oslo/a.csv: is empty", "file city=*/a.csv: is empty"),
+        (
+            "files y=1/b=New York/a.csv and y=2/a=b/a.csv: one",
+            "files y=*/b=*/a.csv and y=*/a=*/a.csv: one",
+        ),
+        (
+            "column 'x': 1 value\nin y=1/a.csv, y=2/a.csv",
+            "column 'x': 1 value\nin y=*/a.csv, y=*/a.csv",
+        ),
+        ("file y=a=b/a.csv: is empty", "file y=*/a.csv: is empty"),
+    ],
+)
+def test_values_that_folders_are_called_by_are_not_for_others(message, kept):
+    error = DataError(message)
+    assert str(error) == message
+    assert str(error.redacted()) == kept
+    assert error.redacted().whole is error
+
+
+@pytest.mark.parametrize("message", ["file a.csv: is empty", "input y=1/a: no such file", "in k=1"])
+def test_what_names_no_such_folder_is_for_all(message):
+    error = DataError(message)
+    assert error.redacted() is error
+
+
+@pytest.mark.parametrize(
     ("place", "name"),
     [
         ("https://alice:hunter2@host/a/b.csv?token=tok/123", "b.csv"),

@@ -14,6 +14,8 @@ _URLS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
 _LOCAL = ("file", "local", "memory")
 _WITH_CONTAINER = ("abfs", "abfss", "wasb", "wasbs")  # container@account: no user
 _WITH_QUERY = ("http", "https", "ftp", "sftp", "ssh", "webhdfs")  # elsewhere ? is a pattern's
+_FILES = re.compile(r"^(?:files?|in) .*", re.MULTILINE)  # lines that name files of the input
+_FOLDER_VALUE = re.compile(r"(?<=[^\s/=]=)[^/\n]*/")
 _ENDS = ".,:;)]}'\""  # of a URL in a sentence
 
 
@@ -25,6 +27,11 @@ def redact(text: str) -> str:
 def _redact_found(match: re.Match[str]) -> str:
     url = match[0].rstrip(_ENDS)
     return redact_place(url) + match[0][len(url) :]
+
+
+def redact_folders(text: str) -> str:
+    """Hide the values that folders of input files are called by, as in ``city=*/part-0.csv``."""
+    return _FILES.sub(lambda line: _FOLDER_VALUE.sub("*/", line[0]), text)
 
 
 def redact_place(place: str) -> str:
