@@ -151,6 +151,16 @@ def test_folder_of_files(tmp_path, capsys) -> None:
     assert load_policy("in.yaml").name == "in"
 
 
+@pytest.mark.parametrize(
+    "stem", ["2024", "2024.06", "1.5", "1e5", "+1", "true", "null", "007", "2024-06-01"]
+)
+def test_files_whose_names_read_as_other_values(stem, tmp_path) -> None:
+    """A release is named by a text, which the file's name is not where YAML reads it as it is."""
+    write_csv(tmp_path / f"{stem}.csv", people())
+    assert main(["init", f"{stem}.csv", "--out", "policy.yaml"]) == 0
+    assert load_policy("policy.yaml").name == stem.strip("+")
+
+
 class TestRefusals:
     def refused(self, capsys, *arguments: str) -> str:
         before = sorted(Path().rglob("*"))

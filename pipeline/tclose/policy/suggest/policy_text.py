@@ -57,7 +57,7 @@ def _head(draft: Draft, file: str) -> list[str]:
     ]
     if draft.notes:
         lines += ["# Look at:", *(f"#   - {_one_line(note)}" for note in draft.notes)]
-    return [*lines, f"name: {draft.name}"]
+    return [*lines, f"name: {quote_name(draft.name)}"]
 
 
 def _one_line(text: str) -> str:
