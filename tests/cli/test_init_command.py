@@ -161,6 +161,15 @@ def test_files_whose_names_read_as_other_values(stem, tmp_path) -> None:
     assert load_policy("policy.yaml").name == stem.strip("+")
 
 
+@pytest.mark.parametrize("name", ["x" * 1024, "x" * 1025, "é, " * 341, "é, " * 342, "\u200b" * 500])
+def test_long_names_of_columns(name, tmp_path) -> None:
+    """YAML takes a key of more than 1,024 characters only where it is marked as one."""
+    table = people().append_column(name, people()["sex"])
+    write_parquet(tmp_path / "people.parquet", table)
+    assert main(["init", "people.parquet"]) == 0
+    assert list(load_policy("people.yaml").attributes)[-2:] == [name, "pay"]
+
+
 class TestRefusals:
     def refused(self, capsys, *arguments: str) -> str:
         before = sorted(Path().rglob("*"))

@@ -13,6 +13,7 @@ from tclose.policy.suggest.suggest_roles import Suggestion, suggest_centre, sugg
 SCHEMA_NAME = "tclose.schema.json"
 _PLAIN = re.compile(r"[A-Za-z_][\w.-]*( [\w.-]+)*")
 _RESERVED = re.compile(r"(?i:null|true|false)")
+_LONGEST_KEY = 1024  # that YAML takes before a colon
 _WIDTH = 60  # of what is before a comment
 _HEADINGS = {
     Role.IDENTIFIER: "Identifiers are never read and never released.",
@@ -119,8 +120,14 @@ def _attribute(draft: Draft, suggestion: Suggestion) -> str:
         if (centre := suggest_centre(suggestion, kind)) is not None:
             keys["missing"] = centre
         value = f"{{{', '.join(f'{key}: {text}' for key, text in keys.items())}}}"
-    line = f"  {quote_name(profile.name)}: {value}"
+    line = f"  {_open_entry(profile.name)} {value}"
     return f"{line:<{_WIDTH}}  # {_one_line(_describe(suggestion, kind))}"
+
+
+def _open_entry(name: str) -> str:
+    """The key of a column and its colon; a long one on a line of its own, as YAML asks for."""
+    key = quote_name(name)
+    return f"{key}:" if len(key) <= _LONGEST_KEY else f"? {key}\n  :"
 
 
 def _describe(suggestion: Suggestion, kind: Kind | None) -> str:
