@@ -161,6 +161,15 @@ def test_files_whose_names_read_as_other_values(stem, tmp_path) -> None:
     assert load_policy("policy.yaml").name == stem.strip("+")
 
 
+def test_a_header_that_only_the_reader_of_runs_takes(tmp_path) -> None:
+    """Python's csv module has a limit to a field's length, which runs do not have."""
+    name = "x" * 140_000
+    lines = [f"{i % 7},{'mf'[i % 2]}" for i in range(60)]
+    (tmp_path / "wide.csv").write_text("\n".join([f"age,{name}", *lines]) + "\n")
+    assert main(["init", "wide.csv"]) == 0
+    assert list(load_policy("wide.yaml").attributes) == ["age", name]
+
+
 @pytest.mark.parametrize("name", ["x" * 1024, "x" * 1025, "é, " * 341, "é, " * 342, "\u200b" * 500])
 def test_long_names_of_columns(name, tmp_path) -> None:
     """YAML takes a key of more than 1,024 characters only where it is marked as one."""
@@ -209,10 +218,17 @@ class TestRefusals:
 
     @pytest.mark.parametrize(
         ("content", "reason"),
-        [("", "is empty"), ("a,b\n", "has no records"), ("a,b\n1,2,3\n", "a record has 3 fields")],
+        [
+            ("", "is empty"),
+            ("a,b\n", "has no records"),
+            ("a,b\n1,2,3\n", "a record has 3 fields"),
+            ("a,b\r1,2\r", "file a.csv: its lines end in CR alone; convert them to LF or CR LF"),
+            ("\n\n\n", "file a.csv: has no header line; the first line has to name the columns"),
+            ("\ufeff", "file a.csv: has no header line; the first line has to name the columns"),
+        ],
     )
     def test_files_without_records(self, content, reason, capsys):
-        Path("a.csv").write_text(content)
+        Path("a.csv").write_text(content, encoding="utf-8", newline="")
         assert reason in self.refused(capsys, "a.csv")
 
     def test_no_such_file(self, capsys):

@@ -49,12 +49,18 @@ def test_one_column(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     "first",
-    ["Quecksilber,47,2021-01-06", "Quecksilber,q@example.org,x", "1.5,06.01.2021 10:05,Zoë"],
+    [
+        "Quecksilber,47,2021-01-06",
+        "Quecksilber,q@example.org,x",
+        "1.5,06.01.2021 10:05,Zoë",
+        f"{'Quecksilber' * 20_000},47,x",  # longer than Python's csv module takes
+    ],
 )
-def test_no_header(first, tmp_path) -> None:
+@pytest.mark.parametrize("end", ["\n", "\r"])
+def test_no_header(first, end, tmp_path) -> None:
     """Names of columns go into the policy: they may not be a record's values."""
     path = tmp_path / "a.csv"
-    path.write_text(f"{first}\n" * 5)
+    path.write_text(f"{first}{end}" * 5, newline="")
     with pytest.raises(DataError, match="its first line looks like a record") as error:
         detect_dialect(str(path), "a.csv")
     assert not [value for value in first.split(",") if value in str(error.value)]

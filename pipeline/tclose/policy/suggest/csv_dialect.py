@@ -41,7 +41,7 @@ def detect_dialect(path: str, name: str) -> CsvDialect:
         head = codecs.getincrementaldecoder(encoding)("replace").decode(stream.read(_HEAD_BYTES))
     head = head.removeprefix("\ufeff")
     delimiter = _detect_delimiter(head)
-    _check_header(next(csv.reader(io.StringIO(head), delimiter=delimiter), []), name)
+    _check_header(_read_first_line(head, delimiter), name)
     return CsvDialect(encoding, delimiter)
 
 
@@ -89,9 +89,19 @@ def _detect_delimiter(head: str) -> str:
     return delimiter
 
 
+def _read_first_line(head: str, delimiter: str) -> list[str]:
+    """The fields of the first line; whether a run can read them, the file's inspection says."""
+    try:
+        return next(csv.reader(io.StringIO(head), delimiter=delimiter), [])
+    except csv.Error:  # line ends of CR alone, or a field that only Arrow's reader takes
+        return re.split("[\r\n]", head, maxsplit=1)[0].split(delimiter)
+
+
 def _check_header(names: list[str], file: str) -> None:
+    if not names:
+        return  # which the file's inspection refuses
     like_values = [name for name in names if _NO_NAME.fullmatch(name.strip())]
-    if not names or len(like_values) * 4 > len(names) or len(set(names)) * 2 < len(names):
+    if len(like_values) * 4 > len(names) or len(set(names)) * 2 < len(names):
         raise DataError(
             f"file {file}: its first line looks like a record ({len(like_values):,} of "
             f"{len(names):,} fields are numbers or dates); put a line of column names above it"
