@@ -170,6 +170,13 @@ def test_a_header_that_only_the_reader_of_runs_takes(tmp_path) -> None:
     assert list(load_policy("wide.yaml").attributes) == ["age", name]
 
 
+def test_a_column_of_csv_that_begins_as_parquet_does(tmp_path) -> None:
+    write_csv(tmp_path / "people.csv", people().rename_columns(["PAR1", "sex", "pay"]))
+    (tmp_path / "people.csv").write_text((tmp_path / "people.csv").read_text().replace('"', ""))
+    assert main(["init", "people.csv"]) == 0
+    assert list(load_policy("people.yaml").attributes) == ["PAR1", "sex", "pay"]
+
+
 @pytest.mark.parametrize("name", ["x" * 1024, "x" * 1025, "é, " * 341, "é, " * 342, "\u200b" * 500])
 def test_long_names_of_columns(name, tmp_path) -> None:
     """YAML takes a key of more than 1,024 characters only where it is marked as one."""
@@ -224,12 +231,18 @@ class TestRefusals:
             ("a,b\n1,2,3\n", "a record has 3 fields"),
             ("a,b\r1,2\r", "file a.csv: its lines end in CR alone; convert them to LF or CR LF"),
             ("\n\n\n", "file a.csv: has no header line; the first line has to name the columns"),
+            ("PAR1 of text PAR1", "file a.csv: is not a complete Parquet file"),
             ("\ufeff", "file a.csv: has no header line; the first line has to name the columns"),
         ],
     )
     def test_files_without_records(self, content, reason, capsys):
         Path("a.csv").write_text(content, encoding="utf-8", newline="")
         assert reason in self.refused(capsys, "a.csv")
+
+    def test_workbook(self, capsys):
+        Path("a.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"a,b\n1,2\n" * 9)
+        message = self.refused(capsys, "a.xls")
+        assert "file a.xls: is a workbook or document of Microsoft Office and no CSV" in message
 
     def test_no_such_file(self, capsys):
         assert "input a.csv: no such file" in self.refused(capsys, "a.csv")

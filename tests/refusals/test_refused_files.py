@@ -48,6 +48,15 @@ class TestFiles:
         path = csv_of(tmp_path, head + SECRET.encode() * 9, "people.csv.gz")
         refuse(policy_for(path), "people.csv.gz: is compressed; decompress it first")
 
+    def test_workbook(self, tmp_path, refuse):
+        head = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+        path = csv_of(tmp_path, head + b"age,sex,pay\n" + SECRET.encode() * 9)
+        refuse(policy_for(path), "people.csv: is a workbook or document of Microsoft Office")
+
+    def test_text_between_the_marks_of_parquet(self, tmp_path, refuse):
+        path = csv_of(tmp_path, f"PAR1 {SECRET} PAR1", "people.parquet")
+        refuse(policy_for(path), "people.parquet: is not a complete Parquet file")
+
     def test_compressed_file_of_a_folder_is_not_left_out(self, tmp_path, refuse):
         folder = tmp_path / "data"
         folder.mkdir()

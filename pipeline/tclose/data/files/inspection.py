@@ -1,6 +1,7 @@
 """Inspection of each file of the input: its identity, its columns, the ranges of its records."""
 
 import hashlib
+import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -34,6 +35,10 @@ _PACKED_HEADS = (
     b"\x04\x22\x4d\x18",
 )
 
+_COMPOUND_HEAD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # of .xls, .doc and their like
+_PARQUET_MARK = b"PAR1"
+_HEAD_BYTES = 10
+
 
 @dataclass(frozen=True)
 class FileContent:
@@ -64,11 +69,10 @@ def inspect_file(
     """
     name = name or file_name(path)
     with reading_file(name):
-        with open_input(path) as stream:
-            head = stream.read(10)
+        head = _read_head(path)
         stamp = file_stamp(path)
-        kind = settings.format or _recognise(head, name)
-        if settings.format == "csv" and _is_parquet(head):
+        kind = settings.format or _recognise(path, head, name)
+        if settings.format == "csv" and _begins_as_parquet(head):
             raise DataError(
                 f"file {name}: is a Parquet file, and input.format says csv; correct input.format, "
                 "or leave it out"
@@ -81,17 +85,49 @@ def inspect_file(
         return content
 
 
-def _recognise(head: bytes, name: str) -> str:
+def recognise_format(path: str, name: str) -> str:
+    """Return ``parquet`` or ``csv``, by a file's content.
+
+    Raises
+    ------
+    DataError
+        It is empty, compressed, or of Microsoft Office.
+    """
+    with reading_file(name):
+        return _recognise(path, _read_head(path), name)
+
+
+def _read_head(path: str) -> bytes:
+    with open_input(path) as stream:
+        return stream.read(_HEAD_BYTES)
+
+
+def _recognise(path: str, head: bytes, name: str) -> str:
     if not head:
         raise DataError(f"file {name}: is empty (0 bytes); remove it or produce it again")
     if head.startswith(_PACKED_HEADS):
         raise DataError(f"file {name}: is compressed; decompress it first")
-    return "parquet" if _is_parquet(head) else "csv"
+    if head.startswith(_COMPOUND_HEAD):
+        raise DataError(
+            f"file {name}: is a workbook or document of Microsoft Office and no CSV file; save its "
+            "table as CSV"
+        )
+    is_parquet = _begins_as_parquet(head) or _is_between_marks(path, head)
+    return "parquet" if is_parquet else "csv"
 
 
-def _is_parquet(head: bytes) -> bool:
+def _begins_as_parquet(head: bytes) -> bool:
     # a header line may begin so too, but goes on with text
     return re.match(rb"PAR1[^\t\r\n -~\x80-\xff]", head) is not None
+
+
+def _is_between_marks(path: str, head: bytes) -> bool:
+    """Return whether a file begins and ends as Parquet, whatever it has in between."""
+    if not head.startswith(_PARQUET_MARK) or len(head) < 2 * len(_PARQUET_MARK):
+        return False
+    with open_input(path) as stream:
+        stream.seek(-len(_PARQUET_MARK), os.SEEK_END)
+        return stream.read() == _PARQUET_MARK
 
 
 def _inspect_parquet(path: str, name: str, stamp: str, wanted: ReadColumns | None) -> FileContent:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tclose.data.files.input_files import find_files, open_input
+from tclose.data.files.input_files import find_files
 from tclose.data.files.input_partitions import (
     Reading,
     csv_partitions,
@@ -14,7 +14,7 @@ from tclose.data.files.input_partitions import (
     read_partition,
 )
 from tclose.data.files.input_settings import InputSettings
-from tclose.data.files.inspection import check_same_schema, inspect_file
+from tclose.data.files.inspection import check_same_schema, inspect_file, recognise_format
 from tclose.data.keys import natural_kind, plain_type
 from tclose.errors import DataError
 from tclose.policy.suggest.csv_dialect import CsvDialect, detect_dialect
@@ -86,9 +86,8 @@ def read_sample(path: str) -> InputSample:
 
 def _find_dialect(path: str, name: str) -> CsvDialect | None:
     """The dialect of a CSV file; None of a Parquet file."""
-    with open_input(path) as stream:
-        head = stream.read(4)
-    return None if head == b"PAR1" or not head else detect_dialect(path, name)
+    is_parquet = recognise_format(path, name) == "parquet"
+    return None if is_parquet else detect_dialect(path, name)
 
 
 def _check_names(table: pa.Table, shown: str) -> None:
