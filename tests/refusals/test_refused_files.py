@@ -132,6 +132,14 @@ class TestSeveralFiles:
         write_parquet(folder / "b.parquet", with_secret("age"))
         refuse(policy_for(folder), "column 'age' is int64 in one, string in the other")
 
+    def test_other_type_of_text(self, tmp_path, refuse):
+        folder = tmp_path / "data"
+        folder.mkdir()
+        write_parquet(folder / "a.parquet", people(sex=people()["sex"].cast(pa.large_string())))
+        write_parquet(folder / "b.parquet", people(sex=people()["sex"].dictionary_encode()))
+        said = "column 'sex' is large_string in one, dictionary of string in the other; store it as"
+        refuse(policy_for(folder), said)
+
     def test_csv_and_parquet(self, folder, refuse):
         write_csv(folder / "b.csv", with_secret())
         refuse(policy_for(folder), "a.parquet and b.csv: one is CSV, one is Parquet")

@@ -38,6 +38,8 @@ def plain_type(dtype: pa.DataType) -> pa.DataType:
 
 def name_type(dtype: pa.DataType) -> str:
     """The name of a type for messages, without the names of fields in it, which are the data's."""
+    if pa.types.is_dictionary(dtype):
+        return f"dictionary of {name_type(dtype.value_type)}"
     return str(dtype).partition("<")[0] if pa.types.is_nested(dtype) else str(dtype)
 
 

@@ -166,7 +166,7 @@ def check_same_schema(contents: list[FileContent], listed: Collection[str]) -> N
     ``listed``: names that the policy has; of others a message gives the position.
     """
     first = contents[0]
-    names, types = first.schema.names, [plain_type(dtype) for dtype in first.schema.types]
+    names, types = first.schema.names, first.schema.types
     for other in contents[1:]:
         files = first.file.name, other.file.name
         pair = f"files {files[0]} and {files[1]}"
@@ -175,11 +175,9 @@ def check_same_schema(contents: list[FileContent], listed: Collection[str]) -> N
         compare_names(names, other.schema.names, files, listed)
         if first.file.format == "csv" and names != other.schema.names:
             raise DataError(f"{pair}: their columns are in different orders; use one order")
-        other_types = dict(
-            zip(other.schema.names, map(plain_type, other.schema.types), strict=True)
-        )
+        other_types = dict(zip(other.schema.names, other.schema.types, strict=True))
         for index, (column, dtype) in enumerate(zip(names, types, strict=True)):
-            if dtype != other_types[column]:
+            if plain_type(dtype) != plain_type(other_types[column]):
                 raise _two_types(pair, column, index, (dtype, other_types[column]), listed)
 
 
