@@ -120,6 +120,6 @@ def _cost_unions(
     """The squared error that unions of a class with others add, as in `find_cheapest`."""
     centres, modes = points
     apart = ((centres[others] - centres[c]) ** 2).sum(axis=1)
-    apart += (modes[others] != modes[c]) @ weights
+    apart += ((modes[others] != modes[c]) * weights).sum(axis=1)  # BLAS sums by its threads
     cost: Float64 = apart * sizes[c] * sizes[others] / (sizes[c] + sizes[others])
     return cost
