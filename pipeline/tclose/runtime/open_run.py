@@ -122,7 +122,9 @@ def _acquire_leases(
             claimed = stack.enter_context(of_series.acquire_lease(seconds, progress.info))
             held = replace(held, beside=claimed)
         if policy.privacy.over_time is not None:
-            finish_rewriting(held.beside or held, held, seconds)
+            series = held.beside or held
+            series.fence_beside(held, seconds, progress.info)
+            finish_rewriting(series, held, seconds)
         yield held
 
 

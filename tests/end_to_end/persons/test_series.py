@@ -35,6 +35,9 @@ from tclose.passes.series.link_persons import SeriesLink
 from tclose.passes.series.window import window_persons
 from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import ReleaseRepository
+from tclose.releases.stores import lease
+from tclose.releases.stores.filesystem import FolderStore
+from tclose.releases.stores.store import Check
 from tclose.runtime.artifacts.artifacts import Workspace
 from tclose.runtime.monitoring.progress import Progress
 
@@ -264,6 +267,35 @@ def _lost(repository: ReleaseRepository) -> None:
     if repository.beside is None:  # the series's
         raise LostLeaseError("the lease of the series was taken over")
     repository.beside.check_lease()
+
+
+def test_run_that_is_overtaken_at_its_last_step_publishes_nothing(
+    copied: SeriesMonths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a run of another name of the series, on a file system whose locks hold on one machine."""
+    monkeypatch.setattr(FolderStore, "_lock", lambda *_: False)
+    monkeypatch.setattr(lease._Holder, "_renew", lambda _: None)
+    engine = {"engine": {"lease_seconds": 1}}
+    others: list[Released] = []
+    commit = FolderStore.commit
+
+    def overtaken(
+        store: FolderStore, staging: Path, release_id: str, token: str, check: Check
+    ) -> None:
+        def check_and_pause() -> None:
+            check()
+            others.append(release(copied.policy(0) | engine | {"name": "other"}))
+
+        monkeypatch.setattr(FolderStore, "commit", commit)
+        commit(store, staging, release_id, token, check_and_pause)
+
+    monkeypatch.setattr(FolderStore, "commit", overtaken)
+    with pytest.raises(LostLeaseError, match=r"'panel-3'.*nothing was published"):
+        release(copied.policy(3) | engine)
+    assert not list((copied.folder / "releases").glob("panel-3/[0-9a-f]*"))
+    assert [one.internal["over_time"]["number"] for one in others] == [4]
+    monkeypatch.undo()
+    assert copied.publish(3)[0].internal["over_time"]["number"] == 5
 
 
 def test_internal_report_tells_of_the_series(made: list[Released]) -> None:

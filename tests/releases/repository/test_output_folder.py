@@ -100,7 +100,7 @@ class TestNote:
 
 
 class TestFolders:
-    @pytest.mark.parametrize("name", [".work", ".claims", ".failed"])
+    @pytest.mark.parametrize("name", [".work", ".claims", ".committing", ".failed"])
     def test_links_are_refused_and_nothing_behind_them_is_touched(self, name, source, tmp_path):
         (tmp_path / "theirs" / "prepared-1").mkdir(parents=True)
         (tmp_path / "theirs" / ".profile").write_text("kept")

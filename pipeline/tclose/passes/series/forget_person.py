@@ -97,6 +97,7 @@ def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson
     own = replace(repository_of(policy), name=policy.series_name)
     expiry = policy.engine.lease_seconds
     with own.acquire_lease(expiry, notify) as series:
+        series.fence_beside(series, expiry, notify)
         finished = finish_rewriting(series, series, expiry)
         key = series.find_release_key()
         releases = list_series(series.output, series.name)

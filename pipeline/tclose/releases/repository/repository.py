@@ -6,6 +6,7 @@
 ``<output>/<name>/.work/``         private working files of a run; gone after success
 ``<output>/<name>/.work-path``     where they are if not there, while there are any; private
 ``<output>/<name>/.claims/``       the lease of the run that is at work; private
+``<output>/<name>/.committing/``   of a series: names whose runs are about to publish; private
 ``<output>/<name>/.failed/``       lineage of runs that failed; private
 ``<output>/<name>/.journal.jsonl`` who moved CURRENT back or removed releases, and when; private
 ``<output>/.release-key``          keys the release ids; private
@@ -48,7 +49,7 @@ from tclose.releases.signatures.manifest_signature import (
     find_wrong_signature,
 )
 from tclose.releases.stores import lease
-from tclose.releases.stores.folder_entries import WORK
+from tclose.releases.stores.folder_entries import COMMITTING, WORK
 from tclose.releases.stores.lease import EXPIRY, LeaseToken, Notify
 from tclose.releases.stores.store import Store, lost_lease
 
@@ -184,9 +185,50 @@ class ReleaseRepository:
         return self.store.staging(self._lease_token.token, release_id, work)
 
     def commit(self, staging: Path, release_id: str) -> None:
-        """Move a staged release to its place; one that is there whole stays as it is."""
-        if not is_intact(self.release(release_id)):
-            self.store.commit(staging, release_id, self._lease_token.token, self.check_lease)
+        """Move a staged release to its place; one that is there whole stays as it is.
+
+        That it is about to be moved is noted beside a lease of another name before the leases are
+        checked for the last time: whoever takes that one over is seen by the check, or sees the
+        note. The note of a commit that failed stays: its last write may still be under way.
+        """
+        if is_intact(self.release(release_id)):
+            return
+        token = self._lease_token.token
+        if self.beside is not None:
+            self.beside.store.create(f"{COMMITTING}/{token}", self.name.encode())
+        self.store.commit(staging, release_id, token, self.check_lease)
+        if self.beside is not None:
+            self.beside.store.remove(f"{COMMITTING}/{token}")
+
+    def fence_beside(
+        self, own: "ReleaseRepository", expiry: float, notify: Notify = lambda _: None
+    ) -> None:
+        """Bring to an end what runs of other names had begun to commit beside an earlier lease.
+
+        The lease of each such name is acquired once, and that fences what was staged there.
+        ``own``: the name of which the caller has acquired it already.
+
+        Raises
+        ------
+        BusyError
+            A run works on one of the names.
+        OutputError
+            A note is damaged, so that it cannot be told what was begun.
+        """
+        for token in self.store.names(COMMITTING):
+            note = f"{COMMITTING}/{token}"
+            name = (self.store.read(note) or b"").decode(errors="replace")
+            if name in ("", ".", "..") or "/" in name:
+                raise OutputError(
+                    f"{self.store.private(note)}: is damaged, so it cannot be told which run was "
+                    "about to publish; see that none of the series is alive, then remove it"
+                )
+            if name not in (self.name, own.name):
+                other = ReleaseRepository(self.output, name)
+                with other.acquire_lease(expiry, notify):
+                    pass
+            self.check_lease()
+            self.store.remove(note)
 
     def sign(self, release_id: str, signer: Signer) -> bool:
         """Sign a published release; return False if it is signed by that key already."""

@@ -22,6 +22,7 @@ from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import BusyError, OutputError
 from tclose.releases.stores.folder_entries import (
     BELIEVED,
+    COMMITTING,
     CURRENT,
     WORK,
     check_entries,
@@ -234,7 +235,7 @@ class FolderStore:
         for folder in self._work.glob(f"{_PREPARED}*"):
             if folder.name != f"{_PREPARED}{token}":
                 self._delete(folder)
-        for name in ("claims", "rewriting"):
+        for name in ("claims", COMMITTING, "rewriting"):
             for draft in self.private(name).glob(".*"):
                 draft.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
