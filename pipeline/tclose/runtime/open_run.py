@@ -25,7 +25,7 @@ from tclose.releases.repository.repository import (
     read_internal,
 )
 from tclose.releases.series.rewriting import finish_rewriting
-from tclose.releases.series.series_history import SeriesWindow, find_window
+from tclose.releases.series.series_history import SeriesWindow, check_number, find_window
 from tclose.releases.signatures.manifest_signature import find_signer
 from tclose.runtime.artifacts.artifacts import Artifact, Workspace
 from tclose.runtime.engines.engine import Engine, open_engine, to_safe_error
@@ -183,8 +183,12 @@ def _begin(
 
 
 def _finish_published(run: Run, repository: ReleaseRepository) -> Run:
-    """Do what is left of a release that is published: move the pointer to it, clean up, sign it."""
+    """Do what is left of a release that is published: move the pointer to it, clean up, sign it.
+
+    One whose number in its series another release has is refused: they do not hold together.
+    """
     policy, release_id = run.policy, run.release_id
+    check_number(repository.release(release_id))
     # A run that was stopped between its two last steps is finished; so is a lost pointer.
     current = repository.current()
     is_left = run.workspace.root.exists()

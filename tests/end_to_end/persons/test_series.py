@@ -22,6 +22,7 @@ from tclose.errors import (
     ConflictError,
     InfeasibleError,
     LostLeaseError,
+    OutputError,
     PolicyError,
     VerificationError,
 )
@@ -296,6 +297,25 @@ def test_run_that_is_overtaken_at_its_last_step_publishes_nothing(
     assert [one.internal["over_time"]["number"] for one in others] == [4]
     monkeypatch.undo()
     assert copied.publish(3)[0].internal["over_time"]["number"] == 5
+
+
+def test_release_whose_number_another_one_has_is_refused_when_it_is_run_again(
+    copied: SeriesMonths,
+) -> None:
+    """Two runs published at once, as could be; the later one does not become current."""
+    releases = copied.folder / "releases"
+    [last] = copied.publish(3)
+    (releases / "panel-3").rename(copied.folder / "aside")
+    release(copied.policy(0) | {"name": "other"})
+    (copied.folder / "aside").rename(releases / "panel-3")
+    (releases / "panel-3" / "CURRENT").unlink()
+    refused = r"same number 4 .* as (other|panel-3)/\w+; neither was made with regard to the other"
+    for document in (copied.policy(3), copied.policy(1) | {"name": "next"}):
+        with pytest.raises(OutputError, match=refused):
+            release(document)
+    assert not (releases / "panel-3" / "CURRENT").exists()
+    shutil.rmtree(releases / "other")
+    assert copied.publish(3)[0].folder == last.folder
 
 
 def test_internal_report_tells_of_the_series(made: list[Released]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from support.cases.repositories import fake_id
 from tclose.errors import OutputError
 from tclose.releases.repository.repository import ReleaseRepository
-from tclose.releases.series.series_history import find_held, find_window, list_series
+from tclose.releases.series.series_history import check_number, find_held, find_window, list_series
 
 pytestmark = pytest.mark.every_case  # each takes milliseconds
 
@@ -83,6 +83,22 @@ def test_a_number_is_of_one_release(tmp_path: Path) -> None:
     message = f"same number 4 in series 'panel' as copy/{fake_id('04')}; take the copy out"
     with pytest.raises(OutputError, match=message):
         list_series(tmp_path, "panel")
+
+
+def test_two_releases_of_a_number_that_are_no_copies(tmp_path: Path) -> None:
+    """Whoever runs either again is told, and so is whoever adds one; not of other series."""
+    first = publish(tmp_path, 4)
+    second = publish(tmp_path, 4, name="other", release_id=fake_id("ff"))
+    unlike = publish(tmp_path, 4, name="third", series="third", release_id=fake_id("fe"))
+    message = "neither was made with regard to the other: take the one that was not handed out"
+    with pytest.raises(OutputError, match=rf"in series 'panel' as other/\w+; {message}"):
+        list_series(tmp_path, "panel")
+    for own, other in ((first, second), (second, first)):
+        with pytest.raises(OutputError, match=f"release {own}: .*{other.name}; {message}"):
+            check_number(own)
+    check_number(unlike)
+    (second / "internal" / "manifest.json").write_text("damaged")
+    check_number(first)
 
 
 def test_the_first_release_is_held_to_none(tmp_path: Path) -> None:

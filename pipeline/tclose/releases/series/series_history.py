@@ -72,12 +72,50 @@ def list_series(output: Location, series: str) -> tuple[SeriesRelease, ...]:
         if entry is None or entry.series != series:
             continue
         if entry.number in by_number:
-            raise OutputError(
-                f"release {place}: has the same number {entry.number} in series {series!r} as "
-                f"{by_number[entry.number].name}; take the copy out of the output folder"
-            )
+            raise _same_number(SeriesRelease(place, entry), by_number[entry.number])
         by_number[entry.number] = SeriesRelease(place, entry)
     return tuple(by_number[number] for number in sorted(by_number))
+
+
+def check_number(place: Location) -> None:
+    """See that no other release has the number that a published one has in its series.
+
+    Others that are damaged are left to whoever adds a release.
+
+    Raises
+    ------
+    OutputError
+        One has it.
+    """
+    own = _read_entry(place)
+    if own is None:
+        return
+    for other in _find_published(place.parent.parent):
+        entry = None if other == place else _read_entry(other)
+        if entry is not None and (entry.series, entry.number) == (own.series, own.number):
+            raise _same_number(SeriesRelease(place, own), SeriesRelease(other, entry))
+
+
+def _read_entry(place: Location) -> SeriesEntry | None:
+    """What a release says of its series; None where it is of none, or damaged."""
+    with contextlib.suppress(MalformedError):
+        origin = read_origin(place)
+        return None if origin is None else origin.over_time
+    return None
+
+
+def _same_number(one: SeriesRelease, other: SeriesRelease) -> OutputError:
+    """Return the error of two releases of one number: a copy, or neither is held to the other."""
+    remedy = (
+        "take the copy out of the output folder"
+        if one.place.name == other.place.name
+        else "neither was made with regard to the other: take the one that was not handed "
+        "out, whole, out of the output folder; if both were, begin a new series"
+    )
+    return OutputError(
+        f"release {one.place}: has the same number {one.entry.number} in series "
+        f"{one.entry.series!r} as {other.name}; {remedy}"
+    )
 
 
 def _find_published(output: Location) -> Iterator[Location]:
