@@ -38,7 +38,7 @@ from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import ReleaseRepository
 from tclose.releases.stores import lease
 from tclose.releases.stores.filesystem import FolderStore
-from tclose.releases.stores.store import Check
+from tclose.releases.stores.store import Check, lost_lease
 from tclose.runtime.artifacts.artifacts import Workspace
 from tclose.runtime.monitoring.progress import Progress
 
@@ -297,6 +297,23 @@ def test_run_that_is_overtaken_at_its_last_step_publishes_nothing(
     assert [one.internal["over_time"]["number"] for one in others] == [4]
     monkeypatch.undo()
     assert copied.publish(3)[0].internal["over_time"]["number"] == 5
+
+
+def test_run_that_loses_its_lease_after_the_last_step_says_that_it_published(
+    copied: SeriesMonths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    point = FolderStore.point
+
+    def lose(store: FolderStore, *arguments: Any) -> None:
+        raise lost_lease(store.root.name)
+
+    monkeypatch.setattr(FolderStore, "point", lose)
+    with pytest.raises(LostLeaseError, match=r"'panel-3': was published, but .* CURRENT") as caught:
+        copied.publish(3)
+    assert "nothing was published" not in str(caught.value)
+    monkeypatch.setattr(FolderStore, "point", point)
+    [last] = copied.publish(3)
+    assert (last.folder.parent / "CURRENT").read_text().strip() == last.folder.name
 
 
 def test_release_whose_number_another_one_has_is_refused_when_it_is_run_again(

@@ -11,7 +11,7 @@ from tclose.data.places.atomic_files import force_to_disk, write_atomically
 from tclose.data.places.locations import INTERNAL
 from tclose.data.places.untrusted_files import dump_json
 from tclose.data.value_counts import count_in_category
-from tclose.errors import ConflictError, VerificationError
+from tclose.errors import ConflictError, LostLeaseError, VerificationError
 from tclose.model.verification import Verdict
 from tclose.passes.compare.comparison import compare_with_input
 from tclose.passes.compare.digest_task import DIGEST_KEY, DIGEST_TASK
@@ -101,7 +101,7 @@ def publish(context: PassContext) -> None:
     _force_folders(staging)
     _check_series(run, context.read(SERIES))
     run.repository.commit(staging, run.release_id)
-    run.repository.set_current(run.release_id)
+    _make_current(run)
     run.repository.clear_work()
     lineage_events.report(lineage, context.progress)
 
@@ -119,6 +119,17 @@ def _check_series(run: Run, series: tuple[SeriesLink, ...]) -> None:
             f"commit conflict: another release of series {series[0].window.series!r} was published "
             "meanwhile; nothing was published; run again"
         )
+
+
+def _make_current(run: Run) -> None:
+    """Move CURRENT to the release, which is published by now."""
+    try:
+        run.repository.set_current(run.release_id)
+    except LostLeaseError:
+        raise LostLeaseError(
+            f"release {run.policy.name!r}: was published, but another run has taken the lease over "
+            "before CURRENT was moved to it; run again when the other has ended"
+        ) from None
 
 
 def _read_register(run: Run) -> memoryview:
