@@ -1,10 +1,12 @@
-"""Working files of stopped runs of a series: they have hashes of persons, as registers do."""
+"""What stopped runs and prunes of a series left: it has hashes of persons, as registers do."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from tclose.data.places.removal import REMOVED
+from tclose.errors import OutputError
 from tclose.releases.repository.repository import ReleaseRepository, is_intact
 from tclose.runtime.artifacts.artifacts import Workspace
 from tclose.runtime.open_run import SERIES_WINDOW
@@ -28,29 +30,42 @@ def acquire_beside(
         yield held
 
 
-def clear_stopped_runs(series: ReleaseRepository, expiry: float) -> None:
-    """Remove what runs of a series left that were stopped, whatever their names are.
+def clear_stopped(series: ReleaseRepository, names: Collection[str], expiry: float) -> None:
+    """Remove what runs and prunes of a series left that were stopped, whatever their names are.
 
-    One that was stopped between its two last steps is finished: nothing tells of that afterwards.
+    While the lease of a name is held no run of it is alive, and nothing that is left belongs to
+    one. ``names``: those that have releases of the series. Of others what tells its series is
+    removed if it is of this one, and what was being deleted, or about to appear, in any case: it
+    does not tell any more, or only in part.
 
     Raises
     ------
     BusyError
         A run works on one of the names.
+    OutputError
+        Something cannot be deleted.
     """
     for name in _find_names(series):
         repository = ReleaseRepository(series.output, name).find_work()
-        roots = [root for root in _list_folder(repository.work) if _is_of(root, series.name)]
-        if not roots:
-            continue
-        with acquire_beside(series, name, expiry) as held:
-            held.check_lease()
-            for root in roots:
-                if is_intact(held.release(root.name)):
-                    held.set_current(root.name)
-            stopped = replace(held, work_path=repository.work_path)
-            stopped.clear_work()
-            stopped.leave_work()
+        if name in names or _has_left(repository, series.name):
+            with acquire_beside(series, name, expiry) as held:
+                _clear(replace(held, work_path=repository.work_path))
+
+
+def _clear(held: ReleaseRepository) -> None:
+    """Remove all working files of a name, and what dead runs left among its releases.
+
+    A run that was stopped between its two last steps is finished: nothing tells of that afterwards.
+    """
+    held.check_lease()
+    for root in _list_folder(held.work):
+        if is_intact(held.release(root.name)):
+            held.set_current(root.name)
+    held.clear_leftovers()
+    held.clear_work()
+    for root in _list_folder(held.work):
+        raise OutputError(f"{root}: cannot be deleted; remove it by hand, then forget again")
+    held.leave_work()
 
 
 def _find_names(series: ReleaseRepository) -> list[str]:
@@ -66,6 +81,13 @@ def _list_folder(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
+def _has_left(repository: ReleaseRepository, series: str) -> bool:
+    roots = _list_folder(repository.work)
+    return repository.store.has_leftovers() or any(_is_of(root, series) for root in roots)
+
+
 def _is_of(root: Path, series: str) -> bool:
+    if root.name.startswith(REMOVED):
+        return True
     window = Workspace(root).find(SERIES_WINDOW)
     return window is not None and window.series == series

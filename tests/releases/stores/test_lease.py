@@ -315,6 +315,20 @@ def test_release_that_was_withdrawn_can_be_published_again(repository, lost):
     assert repository.store.ids() == [OLD]
 
 
+def test_leftovers_of_a_commit_that_was_stopped(repository, lost):
+    assert not repository.store.has_leftovers()
+    stage(lost, OLD)
+    if isinstance(repository.root, BucketPath):
+        late = Interrupted(repository, lost, N_CHECKS)
+        with pytest.raises(ConflictError):
+            lost.store.commit(lost.staging(OLD), OLD, lost.lease_token.token, late)
+        late.other.close()
+    assert repository.store.has_leftovers()
+    with repository.acquire_lease(ALIVE) as held:
+        held.clear_leftovers()
+    assert not repository.store.has_leftovers()  # a mark of withdrawal is none
+
+
 def test_server_without_conditions_is_refused(bucket, monkeypatch):
     put = BucketPath._call
 

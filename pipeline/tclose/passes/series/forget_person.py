@@ -46,7 +46,7 @@ from tclose.releases.signatures.seals import (
 )
 from tclose.releases.stores.lease import Notify
 from tclose.runtime.run import repository_of
-from tclose.runtime.stopped_runs import acquire_beside, clear_stopped_runs
+from tclose.runtime.stopped_runs import acquire_beside, clear_stopped
 
 # Of a column of persons; negative numbers have other bits in narrow columns.
 _TYPES = (pa.string(), pa.int64(), pa.uint64(), pa.int32(), pa.int16(), pa.int8())
@@ -125,6 +125,8 @@ def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson
                 f"series {series.name!r}: no register has that person, as text or as a number; "
                 "nothing was changed"
             )
+        if not affected:
+            _clear_stopped(series, releases, expiry)
         finish_rewriting(series, series, expiry)
         n_held = sum(one in held for one in affected)
         names = tuple(one.name for one in affected)
@@ -194,10 +196,16 @@ def _rewrite(
             replaced.append(Replaced(place.parent.name, place.name, file, digest))
             add_rewritten(series, replaced, content)
     if affected:
-        clear_stopped_runs(series, expiry)  # before it is decided: a kill leaves none of them
+        _clear_stopped(series, releases, expiry)  # before it is decided: a kill leaves none
         _write_journals(series, affected, expiry)
         decide_rewriting(series, replaced)
     return affected
+
+
+def _clear_stopped(
+    series: ReleaseRepository, releases: Sequence[SeriesRelease], expiry: float
+) -> None:
+    clear_stopped(series, {one.place.parent.name for one in releases}, expiry)
 
 
 def _write_journals(

@@ -21,13 +21,13 @@ import hmac
 import json
 import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tclose.data.places.locations import Location
+from tclose.data.places.removal import remove_folder
 from tclose.data.places.untrusted_files import read_bounded
 from tclose.errors import OutputError, TcloseError
 from tclose.releases.repository.contents import (
@@ -278,7 +278,7 @@ class ReleaseRepository:
             return
         try:
             for name in set(os.listdir(descriptor)) - {keep}:  # noqa: PTH208  # of a descriptor
-                shutil.rmtree(name, ignore_errors=True, dir_fd=descriptor)
+                remove_folder(Path(name), descriptor)
         finally:
             os.close(descriptor)
 

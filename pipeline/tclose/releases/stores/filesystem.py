@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tclose.data.places.atomic_files import force_to_disk, write_atomically
 from tclose.data.places.locations import INTERNAL
+from tclose.data.places.removal import REMOVED
 from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import BusyError, OutputError
 from tclose.releases.stores.folder_entries import (
@@ -33,7 +34,7 @@ from tclose.releases.stores.store import Check, conflict, lost_lease
 ID = re.compile(r"[0-9a-f]{20}")
 LOCK = ".lock"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-_PREPARED, _REMOVED = "prepared-", "removed-"
+_PREPARED = "prepared-"
 _TRIES = 5
 
 
@@ -242,7 +243,7 @@ class FolderStore:
             self._work.rmdir()
 
     def _delete(self, folder: Path) -> None:
-        aside = self._work / f"{_REMOVED}{folder.name}-{secrets.token_hex(4)}"
+        aside = self._work / f"{REMOVED}{folder.name}-{secrets.token_hex(4)}"
         with contextlib.suppress(FileNotFoundError):
             folder.rename(aside)
         shutil.rmtree(aside, ignore_errors=True)
@@ -310,7 +311,7 @@ class FolderStore:
             check()
             place.rename(folder / release_id)
             force_to_disk(self.root)
-            (folder / release_id).rename(self._work / f"{_REMOVED}{release_id}")
+            (folder / release_id).rename(self._work / f"{REMOVED}{release_id}")
         except FileNotFoundError:
             raise lost_lease(self.root.name) from None
         except OSError as error:
@@ -318,10 +319,14 @@ class FolderStore:
         self._leave(folder)
         self.clear_leftovers(None, check)
 
+    def has_leftovers(self) -> bool:
+        """Whether anything is prepared, or was taken off the repository and not deleted."""
+        return any(next(self._work.glob(f"{kind}*"), None) for kind in (_PREPARED, REMOVED))
+
     def clear_leftovers(self, keep: str | None, check: Check) -> None:
         """Delete what was taken off the repository, by this prune or by one that was stopped."""
         del keep, check
-        for folder in self._work.glob(f"{_REMOVED}*"):
+        for folder in self._work.glob(f"{REMOVED}*"):
             shutil.rmtree(folder, ignore_errors=True)
             if folder.exists():
                 raise OutputError(f"{folder}: cannot be deleted; remove it by hand")

@@ -244,19 +244,32 @@ class BucketStore:
         self._remove_all(release_id, check)
 
     def _remove_all(self, release_id: str, check: Check) -> None:
+        for path in self._list_files(release_id):
+            check()
+            path.unlink()
+
+    def _list_files(self, release_id: str) -> Iterator[BucketPath]:
+        """The files of a release but its manifest, or what has taken the place of that."""
         for folder in (self.root / release_id, self.private(release_id)):
             for path in folder.rglob():
                 if path.name != MANIFEST or path.parent != self.root / release_id:
-                    check()
-                    path.unlink()
+                    yield path
+
+    def has_leftovers(self) -> bool:
+        """Whether a release without manifest has files."""
+        return any(next(self._list_files(one), None) for one in self._list_unfinished(None))
 
     def clear_leftovers(self, keep: str | None, check: Check) -> None:
         """Remove the files of releases without manifest; marks of withdrawal stay."""
+        for release_id in self._list_unfinished(keep):
+            self._remove_all(release_id, check)
+
+    def _list_unfinished(self, keep: str | None) -> list[str]:
         whole = {*self.ids(), keep}
         names = {p.name for folder in (self.root, self.private("")) for p in folder.iterdir()}
-        for release_id in sorted(names):
-            if _OF_RELEASE.fullmatch(f"{release_id}/x") and release_id not in whole:
-                self._remove_all(release_id, check)
+        return sorted(
+            one for one in names if _OF_RELEASE.fullmatch(f"{one}/x") and one not in whole
+        )
 
 
 def _check_conditions(place: BucketPath) -> None:

@@ -136,6 +136,10 @@ class Store(Protocol):
         """Remove a release; the first step makes it none."""
         ...
 
+    def has_leftovers(self) -> bool:
+        """Whether there is anything that `clear_leftovers` or a fence would remove."""
+        ...
+
     def clear_leftovers(self, keep: str | None, check: Check) -> None:
         """Remove what dead runs left in the place itself, but of one release."""
         ...

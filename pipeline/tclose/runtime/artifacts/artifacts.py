@@ -13,7 +13,6 @@ import functools
 import hashlib
 import json
 import secrets
-import shutil
 import threading
 import typing
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from tclose.data.places.atomic_files import file_digest, write_atomically
+from tclose.data.places.removal import remove_folder
 from tclose.errors import OutputError
 from tclose.runtime.artifacts.codec import decode, encode
 from tclose.security.trusted_paths import UntrustedError, read_own
@@ -98,7 +98,7 @@ class Workspace:
 
     def remove(self) -> None:
         """Remove the folder and all that is in it."""
-        shutil.rmtree(self.root, ignore_errors=True)
+        remove_folder(self.root)
 
     def task_files(self, task_name: str, item: int | str) -> "TaskFiles":
         """The files that a task leaves of one item, by its number or its name."""
