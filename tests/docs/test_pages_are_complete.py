@@ -147,8 +147,8 @@ def test_targets_of_make_exist() -> None:
 
 # Folders that a run, a release or `make` makes, and those of machines.
 PLACES = (
-    "stack", "demo", "internal", "profile", "NAME", "data", "policies", ".claims", ".failed",
-    ".work", "TMPDIR", "tclose",
+    "stack", "demo", "internal", "profile", "NAME", "data", "policies", ".claims", ".committing",
+    ".failed", ".work", "TMPDIR", "tclose",
 )  # fmt: skip
 
 
