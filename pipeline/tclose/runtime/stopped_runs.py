@@ -34,9 +34,8 @@ def clear_stopped(series: ReleaseRepository, names: Collection[str], expiry: flo
     """Remove what runs and prunes of a series left that were stopped, whatever their names are.
 
     While the lease of a name is held no run of it is alive, and nothing that is left belongs to
-    one. ``names``: those that have releases of the series. Of others what tells its series is
-    removed if it is of this one, and what was being deleted, or about to appear, in any case: it
-    does not tell any more, or only in part.
+    one. ``names``: those that have releases of the series. Working files of others stay if they
+    are of another series, or none; what was being deleted, or about to appear, may not tell.
 
     Raises
     ------
@@ -47,13 +46,17 @@ def clear_stopped(series: ReleaseRepository, names: Collection[str], expiry: flo
     """
     for name in _find_names(series):
         repository = ReleaseRepository(series.output, name).find_work()
-        if name in names or _has_left(repository, series.name):
+        roots = _list_folder(repository.work)
+        is_of = name in names or any(_is_of(root, series.name) for root in roots)
+        if is_of or repository.store.has_leftovers():
             with acquire_beside(series, name, expiry) as held:
-                _clear(replace(held, work_path=repository.work_path))
+                held.clear_leftovers()
+                if is_of:
+                    _clear_work(replace(held, work_path=repository.work_path))
 
 
-def _clear(held: ReleaseRepository) -> None:
-    """Remove all working files of a name, and what dead runs left among its releases.
+def _clear_work(held: ReleaseRepository) -> None:
+    """Remove all working files of a name.
 
     A run that was stopped between its two last steps is finished: nothing tells of that afterwards.
     """
@@ -61,7 +64,6 @@ def _clear(held: ReleaseRepository) -> None:
     for root in _list_folder(held.work):
         if is_intact(held.release(root.name)):
             held.set_current(root.name)
-    held.clear_leftovers()
     held.clear_work()
     for root in _list_folder(held.work):
         raise OutputError(f"{root}: cannot be deleted; remove it by hand, then forget again")
@@ -81,12 +83,8 @@ def _list_folder(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
-def _has_left(repository: ReleaseRepository, series: str) -> bool:
-    roots = _list_folder(repository.work)
-    return repository.store.has_leftovers() or any(_is_of(root, series) for root in roots)
-
-
 def _is_of(root: Path, series: str) -> bool:
+    """Whether working files are of a series; those that were being deleted may be of any."""
     if root.name.startswith(REMOVED):
         return True
     window = Workspace(root).find(SERIES_WINDOW)
