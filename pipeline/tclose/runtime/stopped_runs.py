@@ -1,4 +1,4 @@
-"""What stopped runs and prunes of a series left: it has hashes of persons, as registers do."""
+"""Leftovers of stopped runs and prunes of a series: they have hashes of persons, as registers."""
 
 import contextlib
 from collections.abc import Collection, Iterator
@@ -84,7 +84,7 @@ def _list_folder(folder: Path) -> list[Path]:
 
 
 def _is_of(root: Path, series: str) -> bool:
-    """Whether working files are of a series; those that were being deleted may be of any."""
+    """Return whether working files are of a series; any may be that were being deleted."""
     if root.name.startswith(REMOVED):
         return True
     window = Workspace(root).find(SERIES_WINDOW)

@@ -1,4 +1,4 @@
-"""What the system lets a process use: limits are detected before they are met where possible."""
+"""Processors, memory and limits of a process: detected before they are met where possible."""
 
 import errno
 import os

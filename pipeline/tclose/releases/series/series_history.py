@@ -97,7 +97,7 @@ def check_number(place: Location) -> None:
 
 
 def _read_entry(place: Location) -> SeriesEntry | None:
-    """What a release says of its series; None where it is of none, or damaged."""
+    """The place of a release in its series; None where it is of none, or damaged."""
     with contextlib.suppress(MalformedError):
         origin = read_origin(place)
         return None if origin is None else origin.over_time

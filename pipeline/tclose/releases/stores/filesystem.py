@@ -320,7 +320,7 @@ class FolderStore:
         self.clear_leftovers(None, check)
 
     def has_leftovers(self) -> bool:
-        """Whether anything is prepared, or was taken off the repository and not deleted."""
+        """Return whether anything is prepared, or was taken off the repository and not deleted."""
         return any(next(self._work.glob(f"{kind}*"), None) for kind in (_PREPARED, REMOVED))
 
     def clear_leftovers(self, keep: str | None, check: Check) -> None:

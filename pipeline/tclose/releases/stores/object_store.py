@@ -256,7 +256,7 @@ class BucketStore:
                     yield path
 
     def has_leftovers(self) -> bool:
-        """Whether a release without manifest has files."""
+        """Return whether a release without manifest has files."""
         return any(next(self._list_files(one), None) for one in self._list_unfinished(None))
 
     def clear_leftovers(self, keep: str | None, check: Check) -> None:

@@ -137,7 +137,7 @@ class Store(Protocol):
         ...
 
     def has_leftovers(self) -> bool:
-        """Whether there is anything that `clear_leftovers` or a fence would remove."""
+        """Return whether there is anything that `clear_leftovers` or a fence would remove."""
         ...
 
     def clear_leftovers(self, keep: str | None, check: Check) -> None:

@@ -127,7 +127,7 @@ def is_exhausted(rounds: list[Round]) -> bool:
 
 
 def still_saves(rounds: Sequence[Round]) -> float:
-    """What two more rounds save, if it is the share of the loss that the last two did.
+    """The loss that two more rounds save, if it is the share of it that the last two did.
 
     Of two, which group by different axes. What was lost when classes were merged is not lost again.
     """
