@@ -60,6 +60,14 @@ def test_an_outlier_leaves_digits_for_the_others(outlier: int) -> None:
     assert near.max() == pytest.approx(9_999 / 196)  # no farther than it is
 
 
+def test_what_is_far_but_common_keeps_its_differences() -> None:
+    """Quartiles that are nearly equal, of keys of which a fifth are large."""
+    keys = [*range(80), *(10**6 * i for i in range(1, 21))]
+    far = scaled(Scale.IQR, keys)[80:]
+    assert far.min() > FARTHEST
+    assert np.diff(far) == pytest.approx(far[0])
+
+
 @pytest.mark.parametrize("kind", list(Scale))
 def test_a_weight_counts_in_squares(kind: Scale) -> None:
     keys = [10, 20, 30, 40, 110]

@@ -28,7 +28,7 @@ class ColumnScale:
     """Divisors of the keys of a quasi-identifier.
 
     ``spread``: the divisor, of std, iqr and trimmed; ``middle``: a key in the middle, less the
-    smallest one, where the range is more than `FARTHEST` spreads. ``knots`` float64 (m,),
+    smallest one, where an outlier is more than `FARTHEST` spreads away. ``knots`` float64 (m,),
     ascending, and ``ranks`` float64 (m,): of some keys, less the smallest one, the share of the
     records that are below, with half of those that are equal.
     """
@@ -70,7 +70,9 @@ def measure_scale(kind: Scale, offsets: Float64, span: float) -> ColumnScale:
         spread = quantile_span(offsets, 4 if kind is Scale.IQR else TRIMMED_PARTS)
     if spread <= 0:
         return RANGE_SCALE
-    is_far = span > FARTHEST * spread
+    farthest = FARTHEST * spread
+    # only outliers count as nearer: quartiles can be nearly equal where a fifth of the keys are not
+    is_far = span > farthest >= quantile_span(offsets, TRIMMED_PARTS)
     return ColumnScale(kind, spread, float(offsets[offsets.size // 2]) if is_far else None)
 
 

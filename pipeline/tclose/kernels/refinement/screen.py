@@ -22,7 +22,7 @@ from tclose.kernels.compiler import kernel
 # Numbers that are computed side by side: the lanes of a class are a multiple.
 WIDTH = 8
 # Attributes that are added to sums at a time, as to read and write a sum takes as long as to add to
-# it: columns of zeros fill them up.
+# it: columns of zeros fill them up. Loops have the four of them written out.
 TOGETHER = 4
 # Records of a class that are screened together. Of larger ones, whose exchanges save hardly more
 # than the parts of both records, one at a time, and only where these may save enough.
