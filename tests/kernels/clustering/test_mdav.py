@@ -1,6 +1,7 @@
 """MDAV and V-MDAV: the clusters of the listing, of k to 2k-1 records."""
 
 from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from support.naive import naive_kernels as naive
 from support.naive import naive_microaggregation
 from support.tables.random_tables import quasi_identifiers, repeatable, seeds
+from tclose.kernels.clustering import boxed_records
 from tclose.kernels.clustering.mdav import GAMMA, mdav, v_mdav
 
 # Squares of ratios that floats hold exactly, so that the kernel and its twin decide alike.
@@ -36,6 +38,24 @@ class TestMdav:
         labels = mdav(*table, k)
         assert labels.dtype == np.int64
         assert labels.tolist() == naive_microaggregation.mdav(*table, k)
+
+    @repeatable
+    @given(places(), st.integers(1, 7), st.integers(1, 9))
+    def test_makes_them_of_any_boxes(self, table: Table, k: int, most: int) -> None:
+        """Coordinates are few, so that many records are as far as each other, in several boxes."""
+        with mock.patch.object(boxed_records, "BOX_RECORDS", most):
+            assert mdav(*table, k).tolist() == naive_microaggregation.mdav(*table, k)
+
+    @repeatable
+    @given(seeds, st.integers(2, 7), st.integers(1, 9))
+    def test_boxes_are_narrowed_as_they_empty(self, seed: int, k: int, most: int) -> None:
+        rng = np.random.default_rng(seed)
+        numeric, nominal = rng.normal(size=(3, 90)), rng.integers(0, 3, (2, 90), dtype=np.int32)
+        weights = np.array([0.25, 2.0])
+        with mock.patch.object(boxed_records, "BOX_RECORDS", most):
+            made = mdav(numeric, nominal, k, weights)
+        with mock.patch.object(boxed_records, "BOX_RECORDS", 90):
+            assert np.array_equal(made, mdav(numeric, nominal, k, weights))
 
     @repeatable
     @given(seeds, st.integers(2, 7))

@@ -60,20 +60,32 @@ def gather_remaining(numeric, nominal, weights):
 
 @kernel
 def measure_from_average(records, n_left):
-    """Distances of the live records to their average: means and commonest codes."""
+    """Distances of the live records to their average."""
+    go_to_average(records, n_left)
+    _measure(records, 0, n_left)
+
+
+@kernel
+def go_to_average(records, n_left):
+    """Have what is measured from be the average of the live records: means and commonest codes."""
     for j in range(records.point.size):
         records.point[j] = records.sums[j] / n_left
     for j in range(records.levels.size):
         records.levels[j] = np.argmax(records.counts[j, : records.n_local[j]])
-    _measure(records, 0, n_left)
 
 
 @kernel
 def measure_from_record(records, at, start, stop):
     """Distances of the records at start..stop-1 to the one at a position."""
+    go_to_record(records, at)
+    _measure(records, start, stop)
+
+
+@kernel
+def go_to_record(records, at):
+    """Have what is measured from be the record at a position."""
     copy_into(records.point, records.numeric[:, at])
     copy_into(records.levels, records.nominal[:, at])
-    _measure(records, start, stop)
 
 
 @kernel
@@ -112,13 +124,22 @@ def take_out(records, n_left, taken, labels, label):
 def nearest_remaining(records, n_left, n_wanted):
     """Positions of the live records of the smallest distances, ascending: int64 (n_wanted,).
 
-    One scan; a record that belongs to the nearest so far is put in its place among them, which
-    happens ever more rarely.
+    There are as many at least.
     """
-    distances, rows = records.distances, records.rows
     nearest = np.empty(n_wanted, dtype=np.int64)
-    n_found = 0
-    for i in range(n_left):
+    enter_nearest(records.distances, records.rows, 0, n_left, nearest, 0)
+    return nearest
+
+
+@kernel(borrows=True)
+def enter_nearest(distances, rows, start, stop, nearest, n_found):
+    """Enter the positions start..stop-1 among the ``n_found`` nearest so far, ascending.
+
+    One scan; a record that belongs to them is put in its place, which happens ever more rarely.
+    Returns how many they are now, at most as many as ``nearest``, int64 (n,), has room for.
+    """
+    n_wanted = nearest.size
+    for i in range(start, stop):
         if n_found == n_wanted:
             if not _comes_before(distances, rows, i, nearest[-1]):
                 continue
@@ -129,7 +150,7 @@ def nearest_remaining(records, n_left, n_wanted):
             slot -= 1
         nearest[slot] = i
         n_found += 1
-    return nearest
+    return n_found
 
 
 @kernel

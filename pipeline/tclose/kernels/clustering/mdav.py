@@ -7,9 +7,16 @@ the first record.
 
 import numpy as np
 
+from tclose.kernels.clustering.boxed_records import (
+    box_records,
+    farthest_boxed,
+    nearest_boxed,
+    take_boxed,
+)
 from tclose.kernels.clustering.live_records import (
-    farthest_remaining,
     gather_remaining,
+    go_to_average,
+    go_to_record,
     measure_from_average,
     measure_from_record,
     nearest_remaining,
@@ -47,23 +54,43 @@ def mdav(numeric, nominal, k, weights=None):
     -------
     int64 (n,): cluster of each record, numbered as they are made
     """
-    return _mdav(numeric, nominal, k, np.ones(len(nominal)) if weights is None else weights)
+    counted = np.ones(len(nominal)) if weights is None else weights
+    records = gather_remaining(numeric, nominal, counted)
+    n_left, cluster = records.rows.size, 0
+    labels = np.empty(n_left, dtype=np.int64)
+    while n_left >= 2 * k:
+        boxes = box_records(records, n_left)
+        n_left, cluster = _take_clusters(records, boxes, n_left, k, labels, cluster)
+    labels[records.rows[:n_left]] = cluster
+    return labels
 
 
 @kernel
-def _mdav(numeric, nominal, k, weights):
-    records = gather_remaining(numeric, nominal, weights)
-    n_left = records.rows.size
-    labels = np.empty(n_left, dtype=np.int64)
-    cluster = np.int64(0)  # a plain 0 is a type of its own, and what it goes to compiled twice
-    while n_left >= 2 * k:
-        measure_from_average(records, n_left)
+def _take_clusters(records, boxes, n_left, k, labels, cluster):
+    """Take clusters until half of the records are left, for which new boxes are worth making.
+
+    ``boxes``: of the live records; ``cluster``: the number of the first. Returns how many records
+    are left then, and the number of the next one.
+    """
+    least = max(2 * k, n_left // 2)
+    places, rows = np.empty(records.rows.size, dtype=np.int64), records.rows
+    for at in range(n_left):
+        places[rows[at]] = at
+    taken, nearest = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
+    while n_left >= least:
+        go_to_average(records, n_left)
         for _ in range(2 if n_left >= 3 * k else 1):
-            seed = farthest_remaining(records, n_left)
-            n_left = _take_nearest(records, n_left, seed, k, labels, cluster)
+            seed = farthest_boxed(boxes, records.point, records.levels)
+            go_to_record(records, places[seed])
+            nearest_boxed(boxes, records.point, records.levels, boxes.box_of[seed], nearest)
+            for i in range(k):
+                taken[i] = places[boxes.rows[nearest[i]]]
+            take_boxed(boxes, nearest)
+            n_left = take_out(records, n_left, taken, labels, cluster)
+            for at in taken:
+                places[rows[at]] = at
             cluster += 1
-    labels[records.rows[:n_left]] = cluster
-    return labels
+    return n_left, cluster
 
 
 def v_mdav(numeric, nominal, k, gamma=GAMMA, weights=None):

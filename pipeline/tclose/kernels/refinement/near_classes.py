@@ -9,7 +9,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from tclose.kernels.clustering.blocks import cut_blocks
+from tclose.kernels.clustering.boxes import cut_boxes, find_ranges
 from tclose.kernels.compiler import kernel
 
 # Classes in a box, at most.
@@ -35,30 +35,14 @@ def make_boxes(centres, levels, weights, sizes):
         and what a difference of codes counts
     sizes : int64 (c,): records of each class, none of which is empty
     """
-    n_classes = sizes.size
-    order, ends, _ = cut_blocks(
-        np.ascontiguousarray(centres.T),
-        np.ascontiguousarray(levels.T),
-        weights,
-        np.ones(levels.shape[1], dtype=np.int64),  # any cut will do
-        int(levels.max(initial=0)) + 1,
-        np.zeros(n_classes, np.int64),
-        np.array([0, n_classes]),
-        np.ones(1, np.int64),
-        n_classes,
-        BOX_CLASSES,
-    )
-    firsts = np.ascontiguousarray(ends[:, 0])
-    starts = np.append(firsts, n_classes)
-    box_of = np.empty(n_classes, dtype=np.int64)
-    box_of[order] = np.repeat(np.arange(firsts.size), np.diff(starts))
-    low, high, lowest, highest = (
-        np.ascontiguousarray(end.reduceat(of_classes[order].T, firsts, axis=1))
-        for of_classes in (centres, levels)
-        for end in (np.minimum, np.maximum)
-    )
-    smallest = np.minimum.reduceat(sizes[order], firsts)
-    least = np.empty(firsts.size)
+    numeric, nominal = np.ascontiguousarray(centres.T), np.ascontiguousarray(levels.T)
+    order, starts = cut_boxes(numeric, nominal, weights, BOX_CLASSES)
+    box_of = np.empty(sizes.size, dtype=np.int64)
+    box_of[order] = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    low, high = find_ranges(numeric[:, order], starts)
+    lowest, highest = find_ranges(nominal[:, order], starts)
+    smallest = np.minimum.reduceat(sizes[order], starts[:-1])
+    least = np.empty(smallest.size)
     return Boxes(order, starts, box_of, low, high, lowest, highest, smallest, least)
 
 

@@ -94,6 +94,7 @@ def cluster_region(
     is_small = plan.n_records <= FEW_RECORDS
     are_several = len(searches) > 1 or start.beside is not None
     compared = plan.search_budget.to_compare if are_several and not is_small else None
+    gives_up = plan.search_budget.ends_by_gain and not is_small
     first, middle, last, at_end = SHARES_OF_WHOLE_STEPS if compared is None else SHARES_OF_STEPS
 
     def lose(end: _End) -> tuple[int, float]:
@@ -117,14 +118,14 @@ def cluster_region(
     if _has_ancestors(plan) and plan.search_budget.n_rounds:
         runs.append((_Search(merger), [start]))  # searches know nothing of them, and may lose more
     is_all = compared is None and start.beside is None
-    for found in _search_alike(runs, compared, (first, at_end if is_all else middle)):
+    for found in _search_alike(runs, compared, (first, at_end if is_all else middle), gives_up):
         keep_best(found)
     if start.beside is not None:
         best = best_of(ends)
         tried = searches if is_small else [best.search]
         beside = start.beside(best.clusters.labels)
         runs = [(search, alike[:n_alike]) for alike in beside for search in tried]
-        for found in _search_alike(runs, compared, (middle, last), best):
+        for found in _search_alike(runs, compared, (middle, last), gives_up, best):
             keep_best(found)
     if compared is not None:
         for gone_on in list(_go_on([(end, lose(end)) for end in ends], last, at_end)):
@@ -204,16 +205,17 @@ def _search_alike(
     runs: Sequence[tuple[_Search, Sequence[Clustering]]],
     compared: SearchBudget | None,
     of_task: tuple[float, float],
+    gives_up: bool,
     best: _End | None = None,
 ) -> Iterator[list[_End]]:
     """Run each search from the starts that are alike, during a part of the task.
 
-    Where starts are compared, one is given up once it will end far from the best of those before
-    that are like it, or from the ``best`` of others.
+    ``gives_up``: one is given up once it will end far from the best of those before that are like
+    it, or from the ``best`` of others.
     """
     (begin, end), n_done = of_task, 0
     step = (end - begin) / max(sum(len(alike) for _, alike in runs), 1)
-    least = math.inf if best is None or compared is None else best.most_lost
+    least = best.most_lost if best is not None and gives_up else math.inf
     for search, alike in runs:
         found: list[_End] = []
         most_lost = least
@@ -221,7 +223,7 @@ def _search_alike(
             with part_of_task(begin + n_done * step, begin + (n_done + 1) * step):
                 found.append(search.run(start, compared, most_lost=most_lost))
             n_done += 1
-            if compared is not None:
+            if gives_up:
                 most_lost = min(most_lost, found[-1].most_lost)
         least = least if best is None else most_lost
         yield found

@@ -58,9 +58,14 @@ class SearchBudget:
     @property
     def to_compare(self) -> "SearchBudget | None":
         """The part of it that several starts are compared by, if a part tells which ends best."""
-        if self.seconds is not None or not 0 < self.least_gain < LARGEST_LEAST_GAIN:
+        if not self.ends_by_gain or self.least_gain >= LARGEST_LEAST_GAIN:
             return None
         return replace(self, n_perturbed=0, least_gain=LARGEST_LEAST_GAIN)
+
+    @property
+    def ends_by_gain(self) -> bool:
+        """Return whether what a round still gains ends it, and neither a time nor a number."""
+        return self.seconds is None and self.least_gain > 0
 
 
 OFF = SearchBudget(0)
