@@ -8,14 +8,19 @@ import pytest
 
 from tclose.methods.clustering_problem import Clustering
 from tclose.passes.microaggregate import region_clusters
-from tclose.passes.plan.search_budget import OFF, SearchBudget
+from tclose.passes.plan.search_budget import OFF, SearchBudget, choose_search_budget
 
 
 class TestStartsAlike:
     """Starts that are searched as well, where others with 110 come near the best until then."""
 
     def search(
-        self, alike: list[list[float]], compared: SearchBudget | None, *, is_first: bool = False
+        self,
+        alike: list[list[float]],
+        compared: SearchBudget | None,
+        *,
+        gives_up: bool = True,
+        is_first: bool = False,
     ) -> tuple[list[float], list[list[float]]]:
         """The losses that each search is held to, and those that it ends with, start by start."""
         asked: list[float] = []
@@ -26,7 +31,7 @@ class TestStartsAlike:
 
         runs: Any = [(SimpleNamespace(run=run), starts) for starts in alike]
         best: Any = None if is_first else SimpleNamespace(most_lost=110.0)
-        found: Any = region_clusters._search_alike(runs, compared, (0.5, 0.9), best)
+        found: Any = region_clusters._search_alike(runs, compared, (0.5, 0.9), gives_up, best)
         return asked, [[end.most_lost for end in ends] for ends in found]
 
     def test_are_given_up_where_they_will_end_far_from_the_best_so_far(self) -> None:
@@ -41,8 +46,12 @@ class TestStartsAlike:
         assert asked == [np.inf, 120.0, np.inf, 200.0]
         assert found == alike
 
-    def test_are_run_to_their_end_where_none_is_compared(self) -> None:
-        assert self.search([[1.0], [2.0]], None) == ([np.inf] * 2, [[1.0], [2.0]])
+    def test_are_given_up_too_where_all_of_a_search_is_compared(self) -> None:
+        assert self.search([[120.0], [30.0]], None) == ([110.0, 110.0], [[120.0], [30.0]])
+
+    def test_are_run_to_their_end_where_no_gain_tells_it(self) -> None:
+        found = self.search([[1.0], [2.0]], None, gives_up=False)
+        assert found == ([np.inf] * 2, [[1.0], [2.0]])
 
     def test_have_to_end_nearly_as_well(self) -> None:
         """As the best, before it was repaired or after, whichever is more."""
@@ -72,6 +81,43 @@ class TestStartsAlike:
         search = region_clusters._Search(merger, refiner)
         search.run(Clustering(labels), most_lost=3.0).go_on()
         assert asked == [3.0, np.inf]
+
+
+@pytest.mark.parametrize(
+    ("refine", "n_records", "held_to"),
+    [
+        ("fast", 1_000_000, 110.0),
+        ("fast", 10_000_000, 110.0),  # compared by rounds that save as much as all have to
+        ("fast", 500, np.inf),
+        (40, 10_000_000, np.inf),
+        ("10min", 10_000_000, np.inf),
+    ],
+)
+def test_a_start_beside_is_held_to_the_best_where_gains_tell_how_it_ends(
+    monkeypatch: pytest.MonkeyPatch, refine: str | int, n_records: int, held_to: float
+) -> None:
+    asked: list[float] = []
+    labels = np.array([0, 0, 1, 1])
+    search: Any = SimpleNamespace(refiner=None)
+
+    def run(start: Clustering, _: Any, *, most_lost: float) -> Any:
+        asked.append(most_lost)
+        clusters = region_clusters.RegionClusters(start.labels)
+        return SimpleNamespace(search=search, clusters=clusters, most_lost=110.0)
+
+    search.run = run
+    start = Clustering(labels, beside=lambda _: [[Clustering(labels)]])
+    for name, made in (
+        ("scale_columns", None), ("Merger", None), ("_make_clusters", start),
+        ("_make_searches", [search]), ("_measure_loss", 1.0), ("_has_ancestors", False),
+        ("_go_on", []),
+    ):  # fmt: skip
+        monkeypatch.setattr(region_clusters, name, lambda *_, made=made: made)
+    plan: Any = SimpleNamespace(
+        n_records=n_records, encodings=(), search_budget=choose_search_budget(refine, n_records)
+    )
+    region_clusters.cluster_region(SimpleNamespace(keys=[]), plan, (), None)  # type: ignore[arg-type]
+    assert asked == [np.inf, held_to]
 
 
 def test_searches_that_may_end_best_go_on() -> None:
