@@ -193,8 +193,12 @@ def test_near_records_come_first_where_many_lose_far_less(
     assert (start.labels.tolist() != plain.labels.tolist()) == is_first
     assert (plain.labels.tolist() in beside) == is_first
     if is_first:
-        lost = lose(problem, start.labels)
-        assert lost <= near_starts.NEAR_SHARE_FIRST * lose(problem, plain.labels)
+        lost, of_plain = lose(problem, start.labels), lose(problem, plain.labels)
+        assert lost <= near_starts.NEAR_SHARE_FIRST * of_plain
+        for share in (0.99, 1.01):  # of what may be lost by what is searched beside
+            monkeypatch.setattr(starts, "MOST_SAVED", share * of_plain / lost)
+            beside = [one.labels.tolist() for [one] in start.beside(start.labels)]
+            assert (plain.labels.tolist() in beside) == (share > 1)
 
 
 def test_an_outlier_does_not_decide() -> None:

@@ -37,6 +37,9 @@ HALVED_SHARE = 2 / 3
 SHARE_OF_NEAR = 2.0
 # The same of what a long search from another start has ended with.
 HALVED_SHARE_OF_SEARCHED = 4.0
+# In times what a search from near clusters has ended with, what balanced ones may lose to be
+# searched as well: thirty rounds from some that lost 156 times it came to 5 times it.
+MOST_SAVED = 100.0
 # What follows the choice of a start.
 Search = Literal["off", "short", "long"]
 
@@ -58,7 +61,10 @@ def choose_start(
         return replace(
             first[0],
             alike=first[1:],
-            beside=lambda labels: [[balanced], *_find_halves(near, loss, labels)],
+            beside=lambda labels: [
+                *_keep_balanced(near, balanced, loss, labels),
+                *_find_halves(near, loss, labels),
+            ],
         )
     if search == "long" or (search == "short" and n_records <= FEW_RECORDS):
         return replace(balanced, beside=lambda labels: _find_beside(near, loss, labels))
@@ -70,6 +76,14 @@ def choose_start(
     if halved is None or of_near is None or search == "off" or n_records > SEARCHED_RECORDS:
         return halved or start
     return replace(start, beside=lambda _: [[halved]])
+
+
+def _keep_balanced(
+    near: NearStart, balanced: Clustering, loss: float, labels: Int64
+) -> list[list[Clustering]]:
+    """Balanced clusters, unless they lose far too much to be searched; as from `_find_beside`."""
+    searched = measure_released(near.problem.scaled, labels)
+    return [[balanced]] if loss <= MOST_SAVED * searched else []
 
 
 def _find_beside(near: NearStart, loss: float, labels: Int64) -> list[list[Clustering]]:
