@@ -10,7 +10,7 @@ from collections import namedtuple
 import numpy as np
 
 from tclose.kernels.clustering.algorithm3 import distances_to, find_farthest, swap_out
-from tclose.kernels.clustering.boxes import cut_boxes, find_ranges
+from tclose.kernels.clustering.boxes import bound_below, cut_boxes, find_ranges
 from tclose.kernels.clustering.live_records import enter_nearest
 from tclose.kernels.compiler import kernel
 
@@ -74,7 +74,8 @@ def nearest_boxed(boxes, point, levels, home, nearest):
     Equal ones come by their rows. ``home``: the box where the search begins. There are n live ones.
     """
     bounds, n_boxes, n_found = boxes.bounds, boxes.bounds.size, 0
-    _bound_below(boxes, point, levels)
+    numbers, codes = (boxes.low, boxes.high), (boxes.lowest, boxes.highest)
+    bound_below(numbers, codes, boxes.weights, point, levels, bounds)
     for away in range(n_boxes):
         for side in range(2 if away else 1):
             b = home + away if side else home - away
@@ -132,24 +133,6 @@ def _bound_above(boxes, point, levels):
             bounds[b] += 0.0 if (lowest[b] == level) & (highest[b] == level) else weight
     for b in range(bounds.size):
         bounds[b] = bounds[b] if boxes.alive[b] else -1.0
-
-
-@kernel(borrows=True)
-def _bound_below(boxes, point, levels):
-    """Write what the distance of none of a box's live records is below."""
-    bounds = boxes.bounds
-    bounds[:] = 0.0
-    for j in range(point.size):
-        low, high, value = boxes.low[j], boxes.high[j], point[j]
-        for b in range(bounds.size):
-            gap = low[b] - value if low[b] > value else 0.0
-            gap = value - high[b] if value > high[b] else gap
-            bounds[b] += gap * gap
-    for j in range(levels.size):
-        lowest, highest = boxes.lowest[j], boxes.highest[j]
-        level, weight = levels[j], boxes.weights[j]
-        for b in range(bounds.size):
-            bounds[b] += weight if (level < lowest[b]) | (level > highest[b]) else 0.0
 
 
 @kernel(borrows=True)

@@ -6,6 +6,7 @@ A box has ranges of numbers and of codes, per quasi-identifier, that hold all of
 import numpy as np
 
 from tclose.kernels.clustering.blocks import cut_blocks
+from tclose.kernels.compiler import kernel
 
 
 def cut_boxes(numeric, nominal, weights, most):
@@ -42,3 +43,24 @@ def find_ranges(values, starts):
     """The lowest and the highest of the values, (j, n), of each box: both (j, b)."""
     low, high = (end.reduceat(values, starts[:-1], axis=1) for end in (np.minimum, np.maximum))
     return low, high
+
+
+@kernel(borrows=True)
+def bound_below(numbers, codes, weights, point, levels, bounds):
+    """Write what the squared distance of no point of a box is below: float64 (b,).
+
+    ``numbers``, ``codes``: the lowest and the highest of each box, from `find_ranges`; ``point``,
+    ``levels``: float64 (d,) and int32 (q,), what is measured from.
+    """
+    bounds[:] = 0.0
+    for j in range(point.size):
+        low, high, value = numbers[0][j], numbers[1][j], point[j]
+        for b in range(bounds.size):
+            gap = (
+                low[b] - value if low[b] > value else (value - high[b] if value > high[b] else 0.0)
+            )
+            bounds[b] += gap * gap
+    for j in range(levels.size):
+        lowest, highest, level, weight = codes[0][j], codes[1][j], levels[j], weights[j]
+        for b in range(bounds.size):
+            bounds[b] += weight if (level < lowest[b]) | (level > highest[b]) else 0.0

@@ -9,7 +9,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from tclose.kernels.clustering.boxes import cut_boxes, find_ranges
+from tclose.kernels.clustering.boxes import bound_below, cut_boxes, find_ranges
 from tclose.kernels.compiler import kernel
 
 # Classes in a box, at most.
@@ -62,16 +62,8 @@ def widen_box(boxes, c, centres, levels):
 def _bound_costs(boxes, centre, codes, weights, size):
     """Write what taking in a class of each box costs a class of ``size`` records at least."""
     least = boxes.least
-    least[:] = 0.0
-    for j in range(centre.size):
-        low, high, x = boxes.low[j], boxes.high[j], centre[j]
-        for b in range(least.size):
-            gap = low[b] - x if low[b] > x else (x - high[b] if x > high[b] else 0.0)
-            least[b] += gap * gap
-    for j in range(codes.size):
-        lowest, highest, code, weight = boxes.lowest[j], boxes.highest[j], codes[j], weights[j]
-        for b in range(least.size):
-            least[b] += weight if (code < lowest[b]) | (code > highest[b]) else 0.0
+    numbers, of_codes = (boxes.low, boxes.high), (boxes.lowest, boxes.highest)
+    bound_below(numbers, of_codes, weights, centre, codes, least)
     for b in range(least.size):
         least[b] = (1.0 - SURELY) * _cost(least[b], size, boxes.sizes[b])
 
