@@ -58,6 +58,38 @@ def test_every_end_keeps_k_records_outside():
     assert sizes[-1] >= 15
 
 
+@pytest.mark.parametrize("dtype", [pa.float64(), pa.float32(), pa.decimal128(9, 1)])
+def test_values_at_an_end_are_in_the_range_that_begins_with_it(dtype: pa.DataType) -> None:
+    """A float of 7 times 0.2 is above 1.4, so grades of 1.4 were counted below 1.4."""
+    grades = pa.array([i / 10 for i in range(10, 26) for _ in range(20)]).cast(dtype)
+    grouping, distribution = grouped(grades, 5)
+    assert grouping.labels[:3] == ["below 1.2", "1.2 to 1.4", "1.4 to 1.6"]
+    assert grouping.labels[-1] == "2.4 or more"
+    assert np.bincount(grouping.of_value, distribution.counts).tolist() == [40] * 8
+
+
+def test_integers_have_ends_that_are_integers():
+    """Nearly all are one of two neighbours, between which a tenth of their span is no end."""
+    grouping, distribution = grouped(pa.array([0, 1] * 500 + list(range(2, 19))), 5)
+    assert grouping.labels == ["below 1", "1 or more"]
+    assert np.bincount(grouping.of_value, distribution.counts).tolist() == [500, 517]
+
+
+def test_ends_of_large_numbers_are_told_apart():
+    grouping, _ = grouped(pa.array(np.repeat(10**11 + np.arange(40), 5)), 5)
+    assert grouping.labels[:2] == ["below 100,000,000,005", "100,000,000,005 to 100,000,000,010"]
+    assert len(set(grouping.labels)) == len(grouping.labels)
+    hours = np.repeat(np.arange(72), 5) * 3_600
+    for dtype, first in (
+        (pa.timestamp("s"), "1970-01-01 12:00 to 1970-01-02"),
+        (pa.timestamp("s", "Europe/Berlin"), "1970-01-01 12:00 UTC to 1970-01-02 UTC"),
+        (pa.duration("s"), "13:53:20 to 1 day, 3:46:40"),
+    ):
+        ranges, _ = grouped(pa.array(hours).cast(dtype), 5, Kind.DATE)
+        assert ranges.labels[1].startswith(first)
+        assert len(set(ranges.labels)) == len(ranges.labels)
+
+
 def test_values_of_fewer_than_k_records_are_not_named():
     texts = pa.array(["common"] * 9 + ["canary"] * 2 + ["usual"] * 5)
     grouping, _ = grouped(texts, 3, Kind.NOMINAL)

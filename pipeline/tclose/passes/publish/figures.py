@@ -1,5 +1,6 @@
 """The figures of a release's report: few, round, and of no value that few records have."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
@@ -9,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tclose.data.keys import Encoding, Keys
-from tclose.model.array_types import Int64
+from tclose.model.array_types import Float64, Int64
 from tclose.model.column_terms import Kind, Role
 from tclose.model.distribution import Distribution
 from tclose.passes.plan.plan import Plan
@@ -29,6 +30,8 @@ MOST_CHANGES = 1_000  # records from which on changes are said: of few, a change
 _END = 0.02  # of the records are below the first round end, and above the last
 _MOST_TEXT = 40
 _WIDEST = 1e300
+_NO_SECONDS = re.compile(r"(?<=:\d\d):00(\.0+)?$")  # of a moment
+_INTEGERS = -(2.0**63), 2.0**63 - 1_024  # the least and the largest float64 that are int64
 _LARGEST = 1e12  # times the span: ends beyond it are not told apart by floats
 
 
@@ -50,6 +53,14 @@ class ValueLabels:
         labels = self.of_value if codes is None else self.of_value[codes]
         sums = np.bincount(labels, counts, len(self.labels))
         return Shares(labels=list(self.labels), shares=_shares(sums))
+
+
+@dataclass(frozen=True, eq=False)
+class RoundEnds:
+    """Ends of ranges, ascending: as ``keys`` of values, and as ``numbers`` for people; (e,)."""
+
+    keys: Keys
+    numbers: Float64
 
 
 def describe_figures(
@@ -149,7 +160,7 @@ def _shorten(text: str) -> str:
     return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 1]}\u2026"
 
 
-def _round_ends(encoding: Encoding, distribution: Distribution, k: int) -> Keys | None:
+def _round_ends(encoding: Encoding, distribution: Distribution, k: int) -> RoundEnds | None:
     """Round ends of ranges of equal widths; None of values too large to be told apart there."""
     n_end = max(k, int(np.ceil(_END * distribution.n_records)))
     first = np.searchsorted(distribution.cumulative, n_end)
@@ -158,20 +169,39 @@ def _round_ends(encoding: Encoding, distribution: Distribution, k: int) -> Keys 
     unit = _unit(encoding)
     if not high - low < _WIDEST or max(abs(low), abs(high)) > _LARGEST * (high - low):
         return None
-    step = _round_step((high - low) / unit / (MOST_LABELS - 3)) * unit
-    ends = np.arange(floor(low / step) + 1, floor(high / step) + 1) * step
-    if not ends.size:
-        ends = np.array([(floor(high / step) + 1) * step])
-    return ends if encoding.has_float_keys else ends.astype(np.int64)
+    least = (high - low) / unit / (MOST_LABELS - 3)
+    step = _round_step(least if encoding.has_float_keys else max(least, 1 / unit))
+    numbers = np.arange(floor(low / unit / step), floor(high / unit / step) + 2)
+    ends = _find_multiples(encoding, numbers, step)
+    inside = (ends.keys > low) & (ends.keys <= high)
+    if not inside.any():  # one value has nearly all records
+        inside = np.arange(numbers.size) == numbers.size - 1
+    return RoundEnds(ends.keys[inside], ends.numbers[inside])
 
 
-def _group_ranges(encoding: Encoding, distribution: Distribution, ends: Keys) -> ValueLabels:
+def _find_multiples(encoding: Encoding, numbers: np.ndarray, step: float) -> RoundEnds:
+    """Multiples of a round step as values have them: 7 times 0.2 is 1.4, which the product is not.
+
+    A value at an end that was a hair above it would be in the range before.
+    """
+    is_part = 1e-300 < step < 1
+    multiples = numbers / np.rint(1 / step) if is_part else numbers * step
+    if not encoding.has_float_keys:
+        floats = np.clip(np.rint(multiples * _unit(encoding)), *_INTEGERS)
+        keys = floats.astype(np.int64)
+        return RoundEnds(keys, keys / _unit(encoding))
+    with np.errstate(over="ignore"):
+        keys = multiples.astype(encoding.type.to_pandas_dtype()).astype(np.float64)
+    return RoundEnds(keys, multiples)
+
+
+def _group_ranges(encoding: Encoding, distribution: Distribution, ends: RoundEnds) -> ValueLabels:
     """Ranges between these ends, and one open range on either side."""
-    texts = [_end_text(encoding, end) for end in ends]
+    texts = _spell_ends(encoding, ends)
     labels = [f"below {texts[0]}"]
     labels += [f"{a} to {b}" for a, b in pairwise(texts)]
     labels.append(f"{texts[-1]} or more")
-    starts = np.searchsorted(distribution.values, ends)
+    starts = np.searchsorted(distribution.values, ends.keys)
     n_values = np.diff(starts, prepend=0, append=distribution.values.size)
     return ValueLabels(labels, np.repeat(np.arange(len(labels)), n_values))
 
@@ -192,14 +222,32 @@ def _round_step(least: float) -> float:
     return next((m * power for m in (1, 2, 5) if m * power >= least), 10 * power)
 
 
-def _end_text(encoding: Encoding, end: float) -> str:
+def _spell_ends(encoding: Encoding, ends: RoundEnds) -> list[str]:
+    """Ends as texts that say where each is, and tell them apart."""
     if encoding.column.kind is Kind.DATE:
-        value = encoding.decode_values(np.array([end]))[0]
-        try:
-            return str(value.as_py())[:10]
-        except (OverflowError, ValueError):
-            return _spell_far(value).partition("T")[0]
-    return f"{end / _unit(encoding):,.10g}"
+        return [_spell_moment(value) for value in encoding.decode_values(ends.keys)]
+    numbers = ends.numbers.tolist()
+    n_digits = next(n for n in range(10, 18) if n == 17 or _are_exact(numbers, n))
+    if n_digits > 10:  # as many as there are before the point, lest powers of ten are written
+        n_digits = min(17, max(n_digits, len(f"{max(map(abs, numbers)):.0f}")))
+    return [f"{number:,.{n_digits}g}" for number in numbers]
+
+
+def _are_exact(numbers: Sequence[float], n_digits: int) -> bool:
+    """Return whether numbers are what they are written as with so many digits, but for rounding."""
+    written = [float(f"{number:.{n_digits}g}") for number in numbers]
+    return np.allclose(written, numbers, rtol=1e-15, atol=0)
+
+
+def _spell_moment(value: pa.Scalar) -> str:
+    """A moment in UTC, without a time of day at its beginning; a time or a duration as it is."""
+    dtype = value.type
+    if not pa.types.is_timestamp(dtype):
+        return _spell(value)
+    text = _spell(value.cast(pa.int64()).cast(pa.timestamp(dtype.unit)))
+    short = _NO_SECONDS.sub("", text)
+    day = short.removesuffix(" 00:00").removesuffix("T00:00")
+    return day if dtype.tz is None else f"{day} UTC"
 
 
 def _describe_sizes(size_counts: Int64) -> Shares:
