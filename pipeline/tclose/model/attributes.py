@@ -44,7 +44,8 @@ class Attribute:
     ``scale``: of a quasi-identifier, None for the default; ``weight``: of its squared differences;
     ``preparation``: what is done to its values as they are read; ``grouping``: how the taxonomy is
     made of the values, once they are counted; ``keeps_shares``: whether categories are released as
-    representatives where no ``aggregate`` is given.
+    representatives where no ``aggregate`` is given; ``has_bands``: whether the values that are read
+    are bands already, as in a sample of prepared records.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Attribute:
     preparation: Preparation | None = None
     grouping: GroupRule | None = None
     keeps_shares: bool = False
+    has_bands: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from scipy.stats.contingency import association
 
+import tclose
 from support.cases.people import people, policy_for, release, write_parquet, write_policy
 from support.sizes import Sizes
 from support.tables.random_tables import repeatable, seeds
@@ -124,6 +125,16 @@ def test_values_that_are_released_in_ranges_are_told_and_not_counted(
     assert analyses["range_counts"]["queries"] == 1_000
     page = (made.folder / "internal" / "report.html").read_text()
     assert ("Not measured: counts over pay, of which ranges" in page) is bool(not_counted)
+
+
+def test_an_audit_counts_no_bands_either(tmp_path: Path) -> None:
+    """It has them as values, without what was done to make them."""
+    document = policy_for(write_parquet(tmp_path / "in.parquet", people(300)))
+    document["attributes"]["pay"] = {"role": "confidential", "bands": [3000, 6000]}
+    made = release(document)
+    beside = tclose.audit(made.folder, policy=document).details.to_json()["originals"]
+    assert beside["analyses"] == made.internal["utility"]["analyses"]
+    assert beside["analyses"]["not_counted"] == ["pay"]
 
 
 def test_range_counts_are_those_of_the_released_rows(

@@ -245,7 +245,7 @@ class Plan:
 PLAN = Artifact("plan", Plan, version=5)
 DRAFT_PLAN = Artifact("draft-plan", Plan, version=5)  # before its coarse trees are grown
 # Fields that came later: with their defaults a plan has the digest that it had without them.
-_LATER = frozenset({"keeps_persons", "unit_regions"})
+_LATER = frozenset({"keeps_persons", "unit_regions", "has_bands"})
 
 
 def _feed(digest: Any, value: Any) -> None:

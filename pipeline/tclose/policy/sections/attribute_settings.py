@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
-from pydantic import GetJsonSchemaHandler, model_validator
+from pydantic import GetJsonSchemaHandler, PrivateAttr, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -24,6 +24,8 @@ from tclose.policy.sections.attribute_fields import (
 
 class AttributeSettings(AttributeFields):
     """The role of one column and its treatment."""
+
+    _has_bands: bool = PrivateAttr(default=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -92,6 +94,7 @@ class AttributeSettings(AttributeFields):
             weight=self.weight,
             preparation=self._prepare(),
             grouping=self._group(),
+            has_bands=self._has_bands,
         )
 
     def _group(self) -> GroupRule | None:
@@ -130,7 +133,9 @@ class AttributeSettings(AttributeFields):
             changes |= {"type": Kind.ORDINAL, "order": prepared.labels}
         elif prepared.fills and self.type is None and not self.taxonomy:
             changes["type"] = Kind.NOMINAL
-        return self.model_copy(update=changes)
+        settings = self.model_copy(update=changes)
+        settings._has_bands = bool(prepared.bands)  # noqa: SLF001 (of its own class)
+        return settings
 
     @property
     def _imputed_centre(self) -> str | None:

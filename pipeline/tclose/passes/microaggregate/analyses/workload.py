@@ -158,8 +158,10 @@ def make_workload(
 
 def _is_released_in_ranges(encoding: Encoding, plan: Plan) -> bool:
     """Return whether a confidential attribute's values are released as buckets or bands."""
-    prepared = encoding.column.attribute.preparation
-    return plan.method.releases_buckets or (prepared is not None and bool(prepared.bands))
+    attribute = encoding.column.attribute
+    prepared = attribute.preparation
+    is_banded = attribute.has_bands or (prepared is not None and bool(prepared.bands))
+    return plan.method.releases_buckets or is_banded
 
 
 def _cut_quasi_identifier(
