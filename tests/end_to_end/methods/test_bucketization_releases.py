@@ -49,6 +49,21 @@ class TestBucketization:
             (tmp_path / "patients" / made.release_id / "dictionary.md").read_text()
         )
 
+    def test_of_groups_of_buckets(self, source: Path, tmp_path: Path) -> None:
+        """Within a group the buckets of a class may be any that the ratio allows."""
+        document = patient_document(source, tmp_path, CASES["buckets"][0])
+        asked = {"name": "ratio-closeness", "t": 1.9, "buckets": 2}
+        document["privacy"] = document["privacy"] | {"models": [asked]}
+        made = publish(document)
+        grouped, own = made.manifest.privacy.models or []
+        assert grouped.asked == {"t": 1.9, "buckets": 2}
+        assert (own.reached or 0) > (grouped.reached or 0)
+        said = grouped.epsilon_is_about or ""
+        assert said.startswith("the group that the attribute's bucket is in")
+        assert "the bucket itself is released" in said
+        assert (own.epsilon_is_about or "").startswith("the bucket that is released")
+        assert audit_release(made.release).passed
+
     def test_of_values(self, source: Path, tmp_path: Path) -> None:
         method, keys = CASES["values in buckets"]
         made = publish(patient_document(source, tmp_path, method, **keys))

@@ -94,9 +94,15 @@ class RatioCloseness(Model):
 
 
 def _subject(parameters: Mapping[str, Any], is_bucketed: bool) -> str:
+    is_grouped = "buckets" in parameters
+    if is_bucketed and is_grouped:
+        return (
+            "the group that the attribute's bucket is in; the bucket itself is released, and what "
+            "it says beyond its group is not covered"
+        )
     if is_bucketed:
         return "the bucket that is released in place of the attribute's value"
-    if "buckets" not in parameters:
+    if not is_grouped:
         return "the attribute's value"
     return (
         "the bucket that the attribute's value is in; the value itself is released, and what it "
