@@ -94,6 +94,14 @@ class TestMoments:
         assert halves[0].variances.tolist() == [2.5]
         assert halves[0].merge(halves[1]).variances == pytest.approx([20 / 9])
 
+    def test_are_of_exact_deviations_where_a_mean_is_rounded(self) -> None:
+        """Numbers about 10^15 are an eighth apart, so the mean of these misses by up to a half."""
+        small = np.random.default_rng(5).integers(-20, 20, (2, 40)).astype(np.float64)
+        far = measure_moments(np.array([small[0] - 1e15, small[1]]))
+        exact = np.array(exact_products(small))
+        assert far.products == pytest.approx(exact, rel=1e-12)
+        assert far.correlations == pytest.approx(np.corrcoef(small), rel=1e-12)
+
     def test_of_a_constant_are_without_spread(self) -> None:
         values = np.array([[0.1] * 7, [1, 2, 3, 4, 5, 6, 7]])
         moments = measure_moments(values)

@@ -128,6 +128,8 @@ def measure_moments(values: Float64) -> Moments:
         return Moments(0, np.zeros(n_attributes), np.zeros((n_attributes, n_attributes)))
     means: Float64 = values.mean(axis=1)
     deviations = values - means[:, np.newaxis]
+    # Of values far from zero the mean is rounded, and all deviations are too large by as much.
+    deviations -= deviations.mean(axis=1)[:, np.newaxis]
     # The mean of equal values may miss them by a rounding, which would look like a spread.
     constant = values.min(axis=1) == values.max(axis=1)
     means[constant] = values[constant, 0]
