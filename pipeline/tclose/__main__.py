@@ -4,6 +4,7 @@ import os
 import sys
 
 from tclose.runtime.interrupts import hear_interrupts, ignore_interrupts
+from tclose.runtime.streams import end_streams, open_closed_streams, print_message
 
 
 def run_command() -> int:
@@ -12,6 +13,7 @@ def run_command() -> int:
     The command itself is imported here, since that takes a while and may be interrupted, too.
     Nobody else may write to what the process makes.
     """
+    open_closed_streams()
     hear_interrupts()
     try:
         os.umask(os.umask(0o022) | 0o022)
@@ -26,10 +28,11 @@ def run_command() -> int:
         # Python remembers an interrupt of source text in exec (as of a dataclass), even a handled
         # one, and would end the process by that signal. The next exec forgets it.
         exec("")  # noqa: S102
-        print("tclose: interrupted; run again to go on from here", file=sys.stderr)
+        print_message("tclose: interrupted; run again to go on from here")
         return 1
     finally:
         ignore_interrupts()
+        end_streams()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Every call reads the options of all commands; what a command works with is impor
 import argparse
 import functools
 import json
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ from tclose.cli.init_command import add_init_options, write_first_policy
 from tclose.cli.intrude_command import add_intrude_options, intrude_release
 from tclose.cli.keys_command import add_keys_options, make_keys
 from tclose.cli.release_commands import add_release_commands, flow, run, show_plan
-from tclose.cli.terminal import follow, show
+from tclose.cli.terminal import complain, follow, say, show
 from tclose.errors import TcloseError
 
 if TYPE_CHECKING:
@@ -41,11 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _perform(_parser().parse_args(arguments))
     except TcloseError as error:
-        print(f"tclose: {error}", file=sys.stderr)
+        complain(str(error))
         return error.exit_code
-    except BrokenPipeError:  # whoever read the result has gone; what was asked for is done
-        sys.stdout = None
-        return 0
 
 
 def _perform(arguments: argparse.Namespace) -> int:
@@ -59,14 +55,14 @@ def _perform(arguments: argparse.Namespace) -> int:
         clear_scratch()
         check_ready_folder()
         return _COMMANDS[arguments.command](arguments)
-    except (TcloseError, BrokenPipeError):
+    except TcloseError:
         _look_for_interrupt()
         raise
     except Exception as error:
         _look_for_interrupt()
         from tclose.runtime.engines.engine import to_safe_error
 
-        print(f"tclose: {to_safe_error(error, arguments.command)}", file=sys.stderr)
+        complain(str(to_safe_error(error, arguments.command)))
         return 1
 
 
@@ -193,7 +189,7 @@ def _assess(arguments: argparse.Namespace) -> int:
 
 
 def _tell(arguments: argparse.Namespace) -> int:
-    print(_ACCOUNTS[arguments.command](arguments, follow(arguments)))
+    say(_ACCOUNTS[arguments.command](arguments, follow(arguments)))
     return 0
 
 
@@ -203,12 +199,12 @@ def _frontier(arguments: argparse.Namespace) -> int:
 
 
 def _init(arguments: argparse.Namespace) -> int:
-    print(write_first_policy(arguments))
+    say(write_first_policy(arguments))
     return 0
 
 
 def _keys(arguments: argparse.Namespace) -> int:
-    print(make_keys(arguments))
+    say(make_keys(arguments))
     return 0
 
 
@@ -230,12 +226,12 @@ def _schema(arguments: argparse.Namespace) -> int:
     from tclose.releases.manifest.manifest_schema import manifest_schema
 
     schema = manifest_schema() if arguments.manifest else policy_schema()
-    print(json.dumps(schema, indent=2))
+    say(json.dumps(schema, indent=2))
     return 0
 
 
 def _completion(arguments: argparse.Namespace) -> int:
-    print(make_completion(_parser(), arguments.shell))
+    say(make_completion(_parser(), arguments.shell))
     return 0
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tclose.cli.command_parser import CommandParser, add_as_of, add_overrides, add_quiet
-from tclose.cli.terminal import follow, show
+from tclose.cli.terminal import follow, say, show
 
 if TYPE_CHECKING:
     from tclose.policy.policy import Policy
@@ -105,9 +105,9 @@ def show_plan(arguments: argparse.Namespace) -> int:
     described, estimate, dropped = plan_ahead(policy, progress, arguments.sample)
     if arguments.json:
         more = {"estimate": estimate.to_json(), "dropped": dropped}
-        print(json.dumps(described.to_json() | more, indent=2))
+        say(json.dumps(described.to_json() | more, indent=2))
     else:
-        print(report_plan(described, estimate, dropped))
+        say(report_plan(described, estimate, dropped))
     return 0
 
 
@@ -117,15 +117,15 @@ def _print_release(arguments: argparse.Namespace, outcome: "Outcome") -> None:
     place = str(outcome.release)
     if arguments.json:
         more = {"release": place, "already_published": outcome.already_published}
-        print(json.dumps(outcome.manifest.to_json() | more, indent=2))
+        say(json.dumps(outcome.manifest.to_json() | more, indent=2))
         return
-    print(_format_published(outcome))
+    say(_format_published(outcome))
     report = report_release(
         outcome.manifest, place, outcome.seconds, outcome.budget, outcome.beside
     )
     show(report)
     if outcome.current != outcome.release.name:
-        print(f"CURRENT is another release: {outcome.current}")
+        say(f"CURRENT is another release: {outcome.current}")
 
 
 def _format_published(outcome: "Outcome") -> str:

@@ -23,7 +23,21 @@ def follow(arguments: argparse.Namespace, *, profiled: bool = False) -> "Progres
 
 def show(text: str) -> None:
     """Print a table; PASS in green and FAIL in red where a person sees colours (no-color.org)."""
-    print(_VERDICT.sub(_colour, text) if _has_colours() else text)
+    say(_VERDICT.sub(_colour, text) if _has_colours() else text)
+
+
+def say(text: str) -> None:
+    """Print a result as it is."""
+    from tclose.runtime.streams import print_result
+
+    print_result(text)
+
+
+def complain(text: str) -> None:
+    """Print an error."""
+    from tclose.runtime.streams import print_message
+
+    print_message(f"tclose: {text}")
 
 
 def _has_colours() -> bool:

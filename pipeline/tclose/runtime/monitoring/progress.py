@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from tclose.runtime.engines.tracing import Trace
+from tclose.runtime.streams import print_message
 
 if TYPE_CHECKING:
     from tclose.runtime.engines.engine import Engine
@@ -218,7 +219,7 @@ class Progress:
 
     def _tell(self, text: str, *, is_printed: bool = True, warns: bool = False) -> None:
         if is_printed:
-            print(text, file=sys.stderr, flush=True)
+            print_message(text)
         if self.listener is not None:
             self.listener.hear(text, warns=warns)
 

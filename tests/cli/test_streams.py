@@ -1,0 +1,86 @@
+"""Standard streams that are closed, full or left by their readers change no result or status."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.cases.people import people, policy_for, write_csv, write_policy
+
+FULL = Path("/dev/full")
+
+
+def call(shell_words: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Call the command in a shell, which closes streams, as users have them: with buffers."""
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    script = f'set -o pipefail; tclose() {{ "{sys.executable}" -m tclose "$@"; }}; {shell_words}'
+    return subprocess.run(
+        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a policy and a release of it."""
+    folder = tmp_path_factory.mktemp("streams")
+    document = policy_for(write_csv(folder / "people.csv", people()), name="people")
+    write_policy(folder / "policy.yaml", document)
+    ended = call("tclose run policy.yaml --quiet --json", folder)
+    (folder / "release").symlink_to(json.loads(ended.stdout)["release"])
+    return folder
+
+
+class TestReaderThatHasGone:
+    @pytest.mark.parametrize("words", ["show release", "schema", "--help"])
+    def test_result_has_its_status_and_no_message(self, folder, words):
+        ended = call(f"tclose {words} | true", folder)
+        assert (ended.returncode, ended.stderr) == (0, "")
+
+    def test_differences_are_told_by_the_status(self, folder):
+        call("tclose run policy.yaml --quiet --set seed=3 --set output.path=other", folder)
+        ended = call("tclose diff release other/people | true", folder)
+        assert (ended.returncode, ended.stderr) == (1, "")
+
+    def test_refusal_has_its_status(self, folder):
+        assert call("tclose run missing.yaml 2>&1 | true", folder).returncode == 2
+
+    def test_run_whose_progress_nobody_reads_publishes(self, folder):
+        ended = call("tclose run policy.yaml --set output.path=unread 2>&1 | head -1", folder)
+        assert ended.returncode == 0
+        assert (folder / "unread" / "people" / "CURRENT").is_file()
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no device that is full")
+class TestFullDisk:
+    def test_result_that_is_lost_is_told(self, folder):
+        ended = call("tclose show release > /dev/full", folder)
+        assert ended.returncode == 1
+        assert ended.stderr.startswith("tclose: show: No space left on device; make room")
+        assert len(ended.stderr.splitlines()) == 1
+
+    def test_run_publishes_without_its_log(self, folder):
+        ended = call("tclose run policy.yaml --set output.path=full --json 2> /dev/full", folder)
+        assert ended.returncode == 0
+        assert Path(json.loads(ended.stdout)["release"]).is_dir()
+
+    def test_refusal_has_its_status(self, folder):
+        assert call("tclose run missing.yaml 2> /dev/full", folder).returncode == 2
+
+
+class TestClosedStreams:
+    def test_run_publishes(self, folder):
+        command = "tclose run policy.yaml --set output.path=closed <&- >&- 2>&-"
+        assert call(command, folder).returncode == 0
+        [manifest] = (folder / "closed").glob("people/*/manifest.json")
+        assert json.loads(manifest.read_text())["verdict"] == "pass"
+
+    def test_commands_that_show_say_nothing(self, folder):
+        ended = call("tclose show release >&-", folder)
+        assert (ended.returncode, ended.stderr) == (0, "")
+
+    def test_refusal_has_its_status(self, folder):
+        assert call("tclose run missing.yaml 2>&-", folder).returncode == 2
