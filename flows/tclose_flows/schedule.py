@@ -1,10 +1,11 @@
 """Days of scheduled runs: which one a run speaks of, and those of a range."""
 
+import contextlib
 import re
 from calendar import monthrange
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import WithJsonSchema
@@ -47,7 +48,7 @@ def resolve_day(as_of: AsOf, scheduled: datetime, timezone: str) -> date | None:
         return parse_day(as_of, "as_of")
     try:
         day = scheduled.astimezone(ZoneInfo(timezone)).date()
-    except (ZoneInfoNotFoundError, ValueError):
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # of a folder of zones, as Europe
         raise UsageError(f"timezone: {timezone!r} is none; give one as in Europe/Madrid") from None
     if match["unit"] == "month":
         return add_months(day, -int(match["n"]))
@@ -75,8 +76,10 @@ def days_between(first: date, last: date, step: Step) -> tuple[date, ...]:
     Raises
     ------
     UsageError
-        There are none, or too many.
+        There are none, or too many; the step is unknown.
     """
+    if step not in get_args(Step):
+        raise UsageError(f"every: {step!r} is no step; allowed: {', '.join(get_args(Step))}")
     if first > last:
         raise UsageError(f"first: {first} is after last: {last}; exchange them")
     days: list[date] = []
@@ -90,11 +93,13 @@ def days_between(first: date, last: date, step: Step) -> tuple[date, ...]:
 
 
 def _count_on(first: date, step: Step) -> Iterator[date]:
-    for n in range(_MOST_DAYS + 1):
-        if step in _MONTHS:
-            yield add_months(first, n * _MONTHS[step])
-        else:
-            yield first + timedelta(days=n * (7 if step == "week" else 1))
+    """Days at steps from the first, until they are too many or the calendar ends."""
+    with contextlib.suppress(OverflowError, ValueError):  # after the year 9999
+        for n in range(_MOST_DAYS + 1):
+            if step in _MONTHS:
+                yield add_months(first, n * _MONTHS[step])
+            else:
+                yield first + timedelta(days=n * (7 if step == "week" else 1))
 
 
 def add_months(day: date, n_months: int) -> date:

@@ -34,9 +34,10 @@ def test_a_day_that_is_none_is_refused(as_of):
         resolve_day(as_of, SCHEDULED, "UTC")
 
 
-def test_a_timezone_that_is_none_is_refused():
-    with pytest.raises(UsageError, match=r"timezone: 'Mars/Base'"):
-        resolve_day("scheduled", SCHEDULED, "Mars/Base")
+@pytest.mark.parametrize("timezone", ["Mars/Base", "Europe", "../Madrid", ""])
+def test_a_timezone_that_is_none_is_refused(timezone):
+    with pytest.raises(UsageError, match=rf"timezone: '{timezone}' is none"):
+        resolve_day("scheduled", SCHEDULED, timezone)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,8 @@ def test_a_timezone_that_is_none_is_refused():
         ("2026-01-01", "2026-01-15", "week", ["01-01", "01-08", "01-15"]),
         ("2026-02-27", "2026-03-01", "day", ["02-27", "02-28", "03-01"]),
         ("2026-05-05", "2027-05-04", "year", ["05-05"]),
+        ("9999-12-30", "9999-12-31", "day", ["12-30", "12-31"]),
+        ("9999-11-15", "9999-12-31", "month", ["11-15", "12-15"]),
     ],
 )
 def test_days_of_a_range(first, last, step, days):
@@ -60,6 +63,11 @@ def test_a_range_that_is_none_or_too_long_is_refused():
     with pytest.raises(UsageError, match="more than 1,000"):
         days_between(date(2020, 1, 1), date(2026, 1, 1), "day")
     assert len(days_between(date(2020, 1, 1), date(2022, 9, 26), "day")) == 1_000
+
+
+def test_an_unknown_step_is_refused():
+    with pytest.raises(UsageError, match="every: 'fortnight' is no step; allowed: day, week"):
+        days_between(date(2026, 1, 1), date(2026, 1, 2), "fortnight")
 
 
 def test_months_are_added_over_years():
