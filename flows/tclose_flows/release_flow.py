@@ -16,6 +16,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed
+from prefect.transactions import CommitMode, transaction
 
 from tclose.errors import TcloseError
 from tclose.passes import release as recipe
@@ -64,6 +65,18 @@ def _task_of(one: Pass, log: RunLog) -> Callable[[Runner], None]:
     return cast("Callable[[Runner], None]", task(guarded, **options))
 
 
+def _run_passes(runner: Runner, log: RunLog) -> None:
+    """Run the passes that are left, each of which is done when it ends.
+
+    Otherwise Prefect says of all of them that they were rolled back as soon as a later one fails,
+    which they are not: the next attempt goes on from them.
+    """
+    with transaction(commit_mode=CommitMode.EAGER):
+        for one in recipe.RELEASE.after(INSPECTION).passes:
+            _task_of(one, log)(runner)
+            check_interrupted()
+
+
 @task(
     **NOTHING_KEPT,
     task_run_name="attempt",
@@ -83,10 +96,7 @@ def attempt(policy: Policy, quiet: bool) -> Outcome:
         ):
             already_published = run.is_published
             if not already_published:
-                runner = Runner(run, progress)
-                for one in recipe.RELEASE.after(INSPECTION).passes:
-                    _task_of(one, log)(runner)
-                    check_interrupted()
+                _run_passes(Runner(run, progress), log)
             outcomes.append(outcome_of(run, already_published=already_published))
             return outcomes[-1]
     except Exception as error:

@@ -135,6 +135,13 @@ class TestAgain:
         assert "run again" in account
         assert list((repository_of(policy).root / ".work").iterdir())
 
+    def test_passes_that_are_kept_are_not_said_to_be_rolled_back(self, policy, failing):
+        failing("verify", LostError("lost"), times=9)
+        assert run(policy, retries=0).is_failed()
+        states = {task.name: task.state.name for task in read_tasks(last_run("release"), 5)}
+        assert states.pop("verify") == states.pop("attempt") == "Failed"
+        assert set(states.values()) == {"Completed"}
+
     def test_what_would_fail_again_is_not(self, policy, failing):
         failing("plan", InfeasibleError("cannot be met"), times=1)
         assert run(policy).is_failed()
