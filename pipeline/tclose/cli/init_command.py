@@ -43,9 +43,11 @@ def write_first_policy(arguments: argparse.Namespace) -> str:
     _check_usable(draft)
     text = write_text(draft, str(file))
     _check_loads(text, file)
+    from tclose.data.places.atomic_files import write_new
+
     try:
-        file.write_text(text, encoding="utf-8")
         _write_schema(file.with_name(SCHEMA_NAME))
+        write_new(file, text.encode())
     except OSError as error:
         raise OutputError(f"{file}: cannot be written ({error.strerror})") from None
     return _summarise(draft, file)
@@ -79,11 +81,13 @@ def _check_loads(text: str, file: Path) -> None:
 
 def _write_schema(file: Path) -> None:
     """Write the schema for editors, unless something else has its name."""
+    from tclose.data.places.atomic_files import write_atomically
     from tclose.policy.policy import policy_schema
 
     if file.exists() and '"title": "Policy"' not in file.read_text(encoding="utf-8"):
         return
-    file.write_text(json.dumps(policy_schema(), indent=2) + "\n", encoding="utf-8")
+    schema = json.dumps(policy_schema(), indent=2) + "\n"
+    write_atomically(file, schema.encode(), mode=0o666)
 
 
 def _summarise(draft: "Draft", file: Path) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from support.cases.people import people, policy_for, release, tree, write_parquet
 from tclose.cli.main import main
+from tclose.data.places.atomic_files import write_atomically
 from tclose.errors import OutputError
 from tclose.releases.site.write_site import LIST, write_site
 
@@ -48,6 +49,26 @@ def releases(tmp_path_factory: Any) -> Path:
         document = policy_for(path, name=name, privacy={"k": k, "t": 0.3})
         release(document | {"about": {"title": f"Pay <of> {name}", "description": "Of 2026."}})
     return folder / "releases"
+
+
+@pytest.mark.parametrize("n_written", [0, 1, 5])
+def test_a_site_whose_disk_was_full_is_written_again(releases, tmp_path, n_written, monkeypatch):
+    left = n_written
+
+    def fill_up(path: Path, *given: Any, **more: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OSError(28, "No space left on device")
+        write_atomically(path, *given, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tclose.releases.site.write_site.write_atomically", fill_up)
+        with pytest.raises(OutputError, match="No space left on device"):
+            write_site(releases, tmp_path / "site")
+    write_site(releases, tmp_path / "site")
+    write_site(releases, tmp_path / "whole")
+    assert tree(tmp_path / "site") == tree(tmp_path / "whole")
 
 
 def test_it_lists_every_release_with_its_pages(releases, tmp_path):

@@ -78,4 +78,6 @@ def test_what_cannot_be_kept_is_a_warning(
     else:
         (folder / "tclose-people.prom").write_text("a {{ b\n")
     assert run_release(policy_of(tmp_path), Progress("none")).manifest.verdict == "pass"
-    assert "TCLOSE_METRICS: metrics could not be kept" in capsys.readouterr().err
+    reason = "No such file or directory" if damage == "no folder" else "ValueError"
+    message = f"TCLOSE_METRICS: metrics could not be kept in {folder} ({reason})\n"
+    assert message in capsys.readouterr().err

@@ -41,3 +41,22 @@ def write_atomically(
         raise
     finally:
         draft.unlink(missing_ok=True)
+
+
+def write_new(path: Path, content: bytes, mode: int | None = None) -> None:
+    """Write a file that is not there yet, to stay; one that cannot be written leaves nothing.
+
+    ``mode``: of the file, whatever the umask is; None: as the umask has it.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o666 if mode is None else mode)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            if mode is not None:
+                os.fchmod(descriptor, mode)
+            stream.write(content)
+            stream.flush()
+            os.fsync(descriptor)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise

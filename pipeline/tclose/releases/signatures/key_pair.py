@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tclose.data.places.atomic_files import force_to_disk
+from tclose.data.places.atomic_files import force_to_disk, write_new
 from tclose.errors import OutputError
 from tclose.releases.signatures.manifest_signature import PublicKey
 
@@ -42,8 +42,8 @@ def write_key_pair(folder: Path) -> KeyPair:
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     shared = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     try:
-        _create(private, secret, 0o600)
-        _create(public, shared, 0o644)
+        write_new(private, secret, 0o600)
+        _write_public(public, shared, private)
         force_to_disk(folder)
     except OSError as error:
         raise OutputError(f"keys {folder}: cannot be written ({error.strerror})") from None
@@ -66,12 +66,10 @@ def _open_folder(folder: Path, files: tuple[Path, ...]) -> None:
         raise OutputError(f"keys {folder}: cannot be written ({error.strerror})") from None
 
 
-def _create(path: Path, content: bytes, mode: int) -> None:
-    """Write a file that is not there yet, to stay."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(path, flags, mode)
-    with os.fdopen(descriptor, "wb") as stream:
-        os.fchmod(descriptor, mode)
-        stream.write(content)
-        stream.flush()
-        os.fsync(descriptor)
+def _write_public(public: Path, content: bytes, private: Path) -> None:
+    """Write the public key; without it the private one is gone, too, so that a call can follow."""
+    try:
+        write_new(public, content, 0o644)
+    except BaseException:
+        private.unlink(missing_ok=True)
+        raise

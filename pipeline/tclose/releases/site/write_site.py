@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from tclose.data.places.atomic_files import write_atomically
 from tclose.data.places.locations import Location
 from tclose.errors import OutputError
 from tclose.releases.catalog.catalog import find_repositories, list_releases
@@ -108,19 +109,31 @@ def _find_site(folder: Path) -> tuple[str, ...]:
 
 
 def _replace_files(folder: Path, before: Sequence[str], files: Mapping[str, bytes]) -> None:
-    """Write the pages, then remove those that only the site before had; links are not followed."""
+    """Write the pages, then remove those that only the site before had; links are not followed.
+
+    Files are listed before they are written, so that the folder is one of a site if that fails.
+    """
     try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_file(folder / LIST, _list_files({*before, *files}))
         for name, content in files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.unlink(missing_ok=True)
-            path.write_bytes(content)
+            _write_file(folder / name, content)
         for name in before:
             if name not in files and _is_inside(name):
                 (folder / name).unlink(missing_ok=True)
-        (folder / LIST).write_text(json.dumps({"files": sorted(files)}, indent=2) + "\n", "utf-8")
+        _write_file(folder / LIST, _list_files(set(files)))
     except OSError as error:
         raise OutputError(f"{folder}: cannot be written ({error.strerror})") from None
+
+
+def _list_files(names: set[str]) -> bytes:
+    return (json.dumps({"files": sorted(names)}, indent=2) + "\n").encode()
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    """Write a file that web servers may read: whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, content, mode=0o666, is_forced=False)
 
 
 def _is_inside(name: str) -> bool:

@@ -104,7 +104,10 @@ class FolderStore:
                 "output.path or give write permission"
             ) from None
         if not os.access(self.root, os.W_OK | os.X_OK):
-            raise OutputError(f"output {self.root}: cannot be written (no permission)")
+            raise OutputError(
+                f"output {self.root}: cannot be written (no permission, or a file system that is "
+                "read-only)"
+            )
         return missing
 
     @property

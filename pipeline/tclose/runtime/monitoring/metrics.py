@@ -50,7 +50,8 @@ def counting_run(name: str, warn: Callable[[str], None]) -> Iterator[list[Outcom
             try:
                 _keep(Path(folder) / f"tclose-{name}.prom", name, outcomes)
             except Exception as error:
-                warn(f"{FOLDER}: metrics could not be kept in {folder} ({type(error).__name__})")
+                reason = getattr(error, "strerror", None) or type(error).__name__
+                warn(f"{FOLDER}: metrics could not be kept in {folder} ({reason})")
 
 
 def _keep(path: Path, name: str, outcomes: list[Outcome]) -> None:
