@@ -4,7 +4,7 @@ import os
 import sys
 
 from tclose.runtime.interrupts import hear_interrupts, ignore_interrupts
-from tclose.runtime.streams import end_streams, open_closed_streams, print_message
+from tclose.runtime.streams import end_streams, prepare_streams, print_message
 
 
 def run_command() -> int:
@@ -13,7 +13,7 @@ def run_command() -> int:
     The command itself is imported here, since that takes a while and may be interrupted, too.
     Nobody else may write to what the process makes.
     """
-    open_closed_streams()
+    prepare_streams()
     hear_interrupts()
     try:
         os.umask(os.umask(0o022) | 0o022)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -84,3 +85,42 @@ class TestClosedStreams:
 
     def test_refusal_has_its_status(self, folder):
         assert call("tclose run missing.yaml 2>&-", folder).returncode == 2
+
+
+def test_letters_that_a_terminal_lacks_are_printed_as_their_codes(folder):
+    write_csv(folder / "foreign.csv", people().rename_columns(["im\u0119", "sex", "pay"]))
+    document = policy_for(folder / "foreign.csv", name="foreign")
+    document["attributes"]["im\u0119"] = document["attributes"].pop("age")
+    write_policy(folder / "foreign.yaml", document)
+    ended = call("PYTHONIOENCODING=latin-1 tclose plan foreign.yaml --quiet --sample 0", folder)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "column im\\u0119" in ended.stdout
+
+
+class TestPathThatIsNotUTF8:
+    """Refused before anything is done, since no manifest or lineage can name it."""
+
+    @pytest.fixture
+    def odd(self, folder: Path) -> Path:
+        odd = folder / os.fsdecode(b"caf\xe9")
+        odd.mkdir(exist_ok=True)
+        shutil.copy(folder / "people.csv", odd)
+        return odd
+
+    def test_input(self, folder, odd):
+        for command in ("run policy.yaml", "plan policy.yaml", "frontier policy.yaml"):
+            ended = call(f"tclose {command} --quiet --set input.path='caf*/people.csv'", folder)
+            assert (ended.returncode, ended.stdout) == (2, "")
+            reason = "its path is not UTF-8; rename the folder or file whose name is not\n"
+            assert ended.stderr.endswith(f"caf\\udce9/people.csv: {reason}")
+
+    def test_working_folder_of_output_and_of_working_files(self, odd):
+        for place in ("output", "engine.work_path=work --set output"):
+            ended = call(f"tclose run ../policy.yaml --quiet --set {place}.path=here", odd)
+            assert (ended.returncode, ended.stdout) == (2, "")
+            assert "caf\\udce9/here: its path is not UTF-8; rename the folder" in ended.stderr
+
+    def test_table_of_a_first_policy(self, odd):
+        ended = call("tclose init people.csv", odd)
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert "people.csv: its path is not UTF-8; rename" in ended.stderr

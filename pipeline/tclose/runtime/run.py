@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from tclose.data.files.inspection import FileContent
-from tclose.data.places.locations import Location, parse_location
-from tclose.errors import VerificationError
+from tclose.data.places.locations import Location, is_utf8, parse_location, show_name
+from tclose.errors import OutputError, VerificationError
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.repository.repository import ReleaseRepository, read_internal, read_manifest
@@ -59,10 +59,23 @@ class Run:
 
 
 def repository_of(policy: Policy) -> ReleaseRepository:
-    """Return the repository of a policy's releases, by an absolute path for all workers."""
+    """Return the repository of a policy's releases, by an absolute path for all workers.
+
+    Raises
+    ------
+    OutputError
+        A path is not UTF-8, in which releases and working files name it.
+    """
     work = policy.engine.work_path
     output = parse_location(policy.output.path).absolute()
-    return ReleaseRepository(output, policy.name, None if work is None else Path(work).absolute())
+    work_path = None if work is None else Path(work).absolute()
+    for path in (output, work_path):
+        if not is_utf8(str(path)):
+            raise OutputError(
+                f"output {show_name(str(path))}: its path is not UTF-8; rename the folder whose "
+                "name is not"
+            )
+    return ReleaseRepository(output, policy.name, work_path)
 
 
 @dataclass(frozen=True)

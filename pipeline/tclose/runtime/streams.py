@@ -1,13 +1,25 @@
 """Standard output and standard error, which may be closed, full, or left by their readers."""
 
 import contextlib
+import io
 import os
 import sys
 
 _INPUT, _OUTPUT, _ERROR = 0, 1, 2
 
 
-def open_closed_streams() -> None:
+def prepare_streams() -> None:
+    """Let everything be printed, on streams that are all open.
+
+    What the terminal's character set lacks, as letters of a column's name, is printed as its code,
+    as Python does on standard error.
+    """
+    _open_closed_streams()
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _open_closed_streams() -> None:
     """Open standard streams that are closed on the null device.
 
     Else the next file that is opened would take the place of one, and what any part of the

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from tclose.data.places.locations import is_utf8, show_name
 from tclose.errors import DataError
 
 _SUFFIXES = (".csv", ".parquet", ".pq")
@@ -82,8 +83,23 @@ def check_local_files(paths: list[str]) -> None:
             )
 
 
+def check_name(path: str) -> None:
+    """Refuse a path that is no text: releases and their lineage name files, in UTF-8.
+
+    Raises
+    ------
+    DataError
+    """
+    if not is_utf8(path):
+        raise DataError(
+            f"input {show_name(path)}: its path is not UTF-8; rename the folder or file whose name "
+            "is not"
+        )
+
+
 def check_regular(path: str) -> None:
-    """Refuse pipes, sockets, devices, and links that lead nowhere."""
+    """Refuse pipes, sockets, devices, links that lead nowhere, and paths that are no text."""
+    check_name(path)
     try:
         mode = Path(path).stat().st_mode
     except FileNotFoundError:

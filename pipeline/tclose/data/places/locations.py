@@ -29,6 +29,16 @@ def parse_location(text: str) -> Location:
     return Path(text)
 
 
+def is_utf8(path: str) -> bool:
+    """Return whether a path is text in UTF-8, as all that is written about it has to be."""
+    return show_name(path) == path
+
+
+def show_name(path: str) -> str:
+    """A path as messages show it, also where its bytes are not UTF-8."""
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
 def internal_of(release: Location) -> Location:
     """Return the location of a release's internal part.
 

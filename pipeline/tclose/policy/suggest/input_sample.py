@@ -15,6 +15,7 @@ from tclose.data.files.input_partitions import (
 )
 from tclose.data.files.input_settings import InputSettings
 from tclose.data.files.inspection import check_same_schema, inspect_file, recognise_format
+from tclose.data.files.local_input import check_name
 from tclose.data.keys import natural_kind, plain_type
 from tclose.errors import DataError
 from tclose.policy.suggest.csv_dialect import CsvDialect, detect_dialect
@@ -49,6 +50,7 @@ def read_sample(path: str) -> InputSample:
     DataError
         Nothing there, unreadable files, columns without names, no records.
     """
+    check_name(path)
     files = find_files(InputSettings(path=path))
     names = name_apart(files)
     chosen = [(files[i], names[i]) for i in _spread(len(files), _MOST_PIECES)]
