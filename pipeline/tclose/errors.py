@@ -73,6 +73,10 @@ class DataError(TcloseError):
     exit_code = 2
 
 
+class ChangedError(DataError):
+    """The microdata changed while they were read, as files do that are still being written."""
+
+
 class OutputError(TcloseError):
     """The place of the output cannot be written or read."""
 

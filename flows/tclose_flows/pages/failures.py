@@ -8,6 +8,7 @@ from prefect.states import Failed
 
 from tclose.errors import (
     BusyError,
+    ChangedError,
     ClusterError,
     ConflictError,
     DataError,
@@ -47,6 +48,7 @@ _ADVICE: Mapping[type[TcloseError], str] = {
         "Start what `engine.scheduler` of the policy names, with workers, and run again: it goes "
         "on from the last finished piece."
     ),
+    ChangedError: ("Run again when nothing writes to the input any more."),
     DataError: (
         "Correct the data, or what the policy says of them: the message names the column or the "
         "file."
@@ -103,6 +105,7 @@ _ADVICE: Mapping[type[TcloseError], str] = {
     ),
 }
 _NOT_RETRYABLE = " It was not tried again, as it would fail again."
+_UNTIL_THEN = " It was not tried again, as the files may still be written for a while."
 
 
 _REFUSED = "Nothing was published."
@@ -141,7 +144,9 @@ def advise(error: TcloseError, arguments: str = "POLICY") -> str:
     """Return the remedy for a failure, by its kind, with the commands for the run's policy."""
     advice = next(text for kind, text in _ADVICE.items() if isinstance(error, kind))
     advice = advice.replace("POLICY", arguments)
-    return advice + _NOT_RETRYABLE if _is_refusal(error) else advice
+    if not _is_refusal(error):
+        return advice
+    return advice + (_UNTIL_THEN if isinstance(error, ChangedError) else _NOT_RETRYABLE)
 
 
 def _is_refusal(error: TcloseError) -> bool:
