@@ -27,6 +27,13 @@ class TestPolicyFile:
     def test_no_mapping(self, text, fragment, refuse):
         refuse(text, "policy.yaml", fragment)
 
+    @pytest.mark.parametrize("command", ["run", "plan"])
+    def test_device_without_an_end(self, command, capsys):
+        assert main([command, "/dev/zero"]) == 2
+        assert capsys.readouterr().err == (
+            "tclose: policy /dev/zero: is larger than 64 MB, and so no policy; name its file\n"
+        )
+
     def test_column_in_two_roles(self, tmp_path, refuse):
         text = yaml.safe_dump(policy_for(tmp_path / "people.csv"))
         twice = text.replace("attributes:\n", "attributes:\n  age: confidential\n")

@@ -8,6 +8,8 @@ from typing import Any, cast
 from tclose.errors import PolicyError, UsageError, name_kind
 from tclose.policy.yaml_values import read_yaml
 
+_MOST_BYTES = 64 << 20  # of a policy's file: a device has no end
+
 
 def _reason(error: Exception) -> str:
     if isinstance(error, OSError):
@@ -33,9 +35,13 @@ def read_document(path: str | os.PathLike[str]) -> Any:
     if not isinstance(path, str | os.PathLike):
         raise UsageError(f"policy: is {name_kind(path)}; give the path of a YAML file")
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with Path(path).open("rb") as stream:
+            content = stream.read(_MOST_BYTES + 1)
+        text = content[:_MOST_BYTES].decode()
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError(f"policy {path}: cannot be read ({_reason(error)})") from None
+    if len(content) > _MOST_BYTES:
+        raise PolicyError(f"policy {path}: is larger than 64 MB, and so no policy; name its file")
     try:
         return read_yaml(text)
     except PolicyError as error:
