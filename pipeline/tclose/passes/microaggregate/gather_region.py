@@ -35,6 +35,10 @@ from tclose.runtime.artifacts.artifacts import FileArtifact, Workspace
 
 ROW_RANGES = FileArtifact("microaggregate/places", WorkingFile)
 
+# Of a region that a thread is started for: fewer are searched hundreds of times within a second,
+# and starting threads each time takes as long as searching.
+RECORDS_PER_THREAD = 500
+
 
 @dataclass(frozen=True, eq=False)
 class RegionInput:
@@ -114,7 +118,7 @@ def gather_region(
         name=(item.region.release_partition, item.region.first_cluster),
         share=encoded.size / plan.n_records,
         persons=None if plan.persons is None else encoded[PERSON],
-        n_threads=item.n_threads,
+        n_threads=min(item.n_threads, 1 + encoded.size // RECORDS_PER_THREAD),
         workload=workspace.load_shared(WORKLOAD),
         gaps=_find_gaps(encoded, plan),
     )

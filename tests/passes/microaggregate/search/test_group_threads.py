@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.cases.people import people, policy_for, release, write_parquet
 from support.tables.classed_records import ClassedRecords
 from support.tables.random_tables import repeatable
 from support.tables.refined_regions import (
@@ -19,7 +22,9 @@ from support.tables.refined_regions import (
 )
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.search.group_threads import map_groups
+from tclose.passes.microaggregate.search.perturb_classes import perturb_classes
 from tclose.passes.plan.search_budget import SearchBudget
+from tclose.runtime.engines.engine import InProcess
 
 
 @repeatable
@@ -57,3 +62,22 @@ def test_labels_are_those_of_one_thread(
     together = replace(refiner, n_threads=n_threads).refine(records.labels, search_budget, keep)
     assert alone[0].tolist() == together[0].tolist()
     assert alone[1] == together[1]
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(("n_records", "n_threads"), [(400, 1), (600, 2)])
+def test_few_records_start_few_threads(
+    n_records: int, n_threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the number of processors: they would take longer to start than to search."""
+    seen = set()
+
+    def note(search: Any, groups: Any, n: int) -> Any:
+        seen.add(n)
+        return map_groups(search, groups, n)
+
+    monkeypatch.setattr(f"{perturb_classes.__module__}.map_groups", note)
+    monkeypatch.setattr(InProcess, "threads_per_task", lambda *_: 4)
+    source = write_parquet(tmp_path / "people.parquet", people(n_records))
+    release(policy_for(source, method={}))
+    assert seen == {n_threads}
