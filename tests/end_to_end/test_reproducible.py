@@ -14,9 +14,9 @@ from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
-ROWS = 50_000
+ROWS = 12_500
 OFF = {"method": {"refine": "off"}}
-CUTS = [(0, 1, 2, ROWS - 1, ROWS), (0, 7, 30_000, ROWS), (0, ROWS)]
+CUTS = [(0, 1, 2, ROWS - 1, ROWS), (0, 7, 7_500, ROWS), (0, ROWS)]
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,8 @@ def test_cut_of_the_input_changes_no_byte(cuts, expected, tmp_path, sizes):
     folder.mkdir()
     for number, (start, stop) in enumerate(pairwise(cuts)):
         table = generate_rows(start, stop - start, 1)
-        pq.write_table(table, folder / f"{number:02d}.parquet", row_group_size=3_000 + number)
-    sizes.pieces(rows=5_000, least=1_000)
+        pq.write_table(table, folder / f"{number:02d}.parquet", row_group_size=750 + number)
+    sizes.pieces(rows=1_250, least=250)
     policy = discharge_policy(folder, tmp_path / "out")
     assert data_digests(folder_of(run_release(policy, Progress("none")))) == expected
 

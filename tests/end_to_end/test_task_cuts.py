@@ -18,7 +18,7 @@ from tclose.runtime.run import Run
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
-ROWS = 60_000
+ROWS = 15_000
 OFF = {"refine": "off"}
 Tamper = Callable[[ValueCounts], ValueCounts]
 

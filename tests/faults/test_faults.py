@@ -18,7 +18,7 @@ from tclose.passes.plan import coarse_tree
 from tclose.passes.release import run_release
 from tclose.runtime.monitoring.progress import Progress
 
-ROWS = 60_000
+ROWS = 15_000
 N_TRIALS = int(os.environ.get("TCLOSE_FAULTS", "11"))
 SEED = int(os.environ.get("TCLOSE_FAULTS_SEED", "1"))
 TRIALS = [(number, list(KINDS)[number % len(KINDS)]) for number in range(N_TRIALS)]

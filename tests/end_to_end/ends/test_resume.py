@@ -35,7 +35,7 @@ from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
-ROWS = 60_000
+ROWS = 15_000
 METHOD = {"refine": "off"}  # a search takes most of a run's time, and is a task like all else
 POINTS = [
     "before:summarise",

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,7 @@ from support.length import every
 from support.sizes import Sizes
 from tclose.runtime.run import Outcome
 
-pytestmark = pytest.mark.usefixtures("small_regions")
-
-N_ROWS = 40_000  # several regions
+N_ROWS = 40_000
 K = 5
 GRADES = ("low", "mid", "high", "top")
 TREE = {"any": {"near": ["c0", "c1", "c2", "c3"], "far": ["c4", "c5", "c6", "c7", "c8", "c9"]}}
@@ -63,6 +62,14 @@ def document(path: Path, aggregate: str | None = "representative", **keys: Any) 
         "pay": CONFIDENTIAL,
     }
     return asked
+
+
+@pytest.fixture(scope="module", autouse=True)
+def several_regions() -> Iterator[None]:
+    """Two, each of records enough that shares can be kept in it."""
+    with pytest.MonkeyPatch.context() as patch:
+        Sizes(patch).regions(12_000)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from support.cases.method_cases import CASES, CONFIDENTIAL, EACH, QUASI, publish
 from support.cases.patients import patient_document
 from support.cases.people import folder_of
 from support.checks.released import check_release
+from support.sizes import Sizes
 from tclose.assess.auditing.audit import audit_release
 from tclose.data.synthetic.panel_files import write_panel
 from tclose.methods.generalisation.notation import parse_interval, parse_set
@@ -62,8 +63,9 @@ def test_adult(case: str, adults: Path, tmp_path: Path) -> None:
     check_release(folder_of(made), pq.read_table(adults), document)
 
 
-def test_example_of_generalised_discharges(tmp_path: Path) -> None:
+def test_example_of_generalised_discharges(tmp_path: Path, sizes: Sizes) -> None:
     """The policy that stands in config, on what `make demo` generates."""
+    sizes.regions(6_000)
     source = write_discharges(tmp_path / "discharges.parquet", 6_000)
     path = Path(__file__).parents[3] / "config" / "generalise.yaml"
     places = [f"input.path={source}", f"output.path={tmp_path / 'releases'}"]

@@ -12,7 +12,7 @@ from tclose.passes.plan.plan import Plan
 from tclose.policy.policy import Policy
 from tclose.runtime.monitoring.progress import Progress
 
-ROWS = 60_000
+ROWS = 15_000
 
 
 @pytest.fixture(scope="module")

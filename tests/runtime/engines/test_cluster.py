@@ -34,7 +34,7 @@ def address():
 
 
 def test_existing_cluster_gives_the_same_bytes(address, tmp_path):
-    path = write_discharges(tmp_path / "discharges.parquet", 40_000)
+    path = write_discharges(tmp_path / "discharges.parquet", 12_000)
     there = discharge_policy(path, tmp_path / "there", engine={"scheduler": address})
     here = discharge_policy(path, tmp_path / "here")
     made = run_release(there, Progress("none"))

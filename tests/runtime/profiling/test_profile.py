@@ -21,7 +21,7 @@ from tclose.runtime.profiling import profile
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
-ROWS = 12_000
+ROWS = 5_000
 PASSES = [
     "start", "inspect", "summarise", "plan", "encode", "microaggregate", "verify", "publish"
 ]  # fmt: skip
@@ -41,7 +41,7 @@ def canaries(tmp_path_factory):
     frame.loc[ROWS // 2, "age"] = CANARY_AGE
     frame.loc[ROWS // 2, "charge"] = CANARY_CHARGE
     table = pa.Table.from_pandas(frame, preserve_index=False)
-    pq.write_table(table, folder / "input.parquet", row_group_size=5_000)
+    pq.write_table(table, folder / "input.parquet", row_group_size=2_000)
     return folder / "input.parquet"
 
 

@@ -34,7 +34,7 @@ def shared_file(name: str) -> Path:
 
 def write_discharges(path: Path, n_rows: int, seed: int = 1) -> Path:
     """Generated discharges in one Parquet file of several row groups."""
-    pq.write_table(generate_rows(0, n_rows, seed), path, row_group_size=10_000)
+    pq.write_table(generate_rows(0, n_rows, seed), path, row_group_size=2_500)
     return path
 
 

@@ -22,7 +22,7 @@ from tclose.releases.repository.repository import ReleaseRepository
 from tclose.runtime.monitoring.progress import Progress, Work
 
 # As `small_regions` has it in tests/conftest.py: another plan would have other regions.
-SMALL_REGION = 12_000
+SMALL_REGION = 3_000
 STEPS = ("commit", "set_current", "clear_work")
 
 
