@@ -12,7 +12,7 @@ import pytest
 # Each line stays in one process.
 LONG = (
     ("tests/faults/", "tests/end_to_end/s3/", "tests/releases/stores/"),
-    ("tests/flows/",),
+    ("tests/flows/", "tests/docs/"),
     ("tests/api/", "tests/deploy/test_stack", "tests/runtime/engines/", "tests/nightly/"),
     (
         *(f"tests/end_to_end/{place}" for place in ("test_", "ends/", "inputs/", "secrecy/")),
