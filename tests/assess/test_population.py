@@ -29,7 +29,7 @@ from tclose.releases.repository.contents import is_intact
 
 N_RECORDS = 300
 CANARY = "canary-town-90ac"
-METHODS: dict[str, dict[str, Any]] = {"nearness": {}, "intervals": {"name": "mondrian"}}
+METHODS: dict[str, dict[str, Any]] = {"nearness": {"refine": 1}, "intervals": {"name": "mondrian"}}
 
 
 def make(folder: Path, method: dict[str, Any]) -> Released:

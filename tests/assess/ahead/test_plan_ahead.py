@@ -112,7 +112,7 @@ def test_methods_that_compare_all_with_all_are_tried_on_fewer(
 
 def test_a_trial_tells_the_search_from_all_else(tmp_path: Path) -> None:
     """Without a search there is the repair alone; seconds of both are those of the pass."""
-    table, works = records(1_500), {}
+    table, works = records(3_000), {}
     for refine in ("off", "fast"):
         policy = parse_policy(make_document(tmp_path / "none.parquet", method={"refine": refine}))
         make_trial(policy, table, tmp_path / f"{refine}-to-load")

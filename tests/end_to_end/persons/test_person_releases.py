@@ -30,7 +30,7 @@ from tclose.passes.verify import person_checks, person_traces
 from tclose.policy.policy import parse_policy
 from tclose.runtime.monitoring.progress import Progress
 
-ROWS, PATIENTS = 1_500, 400
+ROWS, PATIENTS = 750, 200
 
 
 @pytest.fixture(scope="module")

@@ -51,7 +51,7 @@ def run_tclose(policy: Path, *more: str) -> subprocess.CompletedProcess[bytes]:
 
 @pytest.mark.parametrize("workers", every(2, [2, "auto"]))
 def test_canaries_are_nowhere(workers, tmp_path):
-    pq.write_table(plant(40_000), tmp_path / "input.parquet")
+    pq.write_table(plant(5_000), tmp_path / "input.parquet")
     document = discharge_document(tmp_path / "input.parquet", tmp_path / "releases")
     document["engine"] = {"workers": workers}
     policy = tmp_path / "policy.yaml"

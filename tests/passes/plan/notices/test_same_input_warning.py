@@ -18,7 +18,7 @@ from tclose.runtime import open_run
 pytestmark = pytest.mark.usefixtures("small_regions")
 
 WARNING = "of the same input"
-N_RECORDS = 300
+N_RECORDS = 120
 
 
 @pytest.fixture
