@@ -270,6 +270,40 @@ class TestOtherTools:
         stayed = attack_releases(places, policies, "who", None, QUIET).by_linking.stayed
         assert (stayed.persons, stayed.alone, stayed.found) == (4, 0, 0.5)
 
+    def test_codes_in_csv_keep_their_zeros(self, tmp_path: Path) -> None:
+        """Beside a column of intervals values are compared as texts."""
+        (tmp_path / "originals.csv").write_text(
+            "who,age,zip,pay\na,20,04103,1\nb,30,04103,2\nc,40,12345,3\n"
+        )
+        policy = parse_policy(
+            {
+                "name": "people",
+                "input": {"path": str(tmp_path / "originals.csv")},
+                "attributes": {"who": "identifier", "age": "quasi-identifier",
+                               "zip": "quasi-identifier", "pay": "confidential"},
+                "privacy": {"k": 2, "t": 1},
+            }
+        )  # fmt: skip
+        place = tmp_path / "released.csv"
+        place.write_text('age,zip,pay\n"[20, 40]",04103,1\n"[20, 40]",04103,2\n*,12345,3\n')
+        stayed = attack_releases([place] * 2, [policy] * 2, "who", None, QUIET).by_linking.stayed
+        assert (stayed.persons, stayed.alone, stayed.found) == (3, 1, 2 / 3)
+
+    @pytest.mark.parametrize(
+        "age", [pa.array([25.0, None, 54, 54]), pa.array(["25", None, "*", "54"])]
+    )
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+    def test_rows_without_a_value_are_refused(
+        self, suffix: str, age: pa.Array, tmp_path: Path
+    ) -> None:
+        """They are at no distance from anybody: all persons were linked to the first class."""
+        policy = self.originals(tmp_path, 1, {"ann": 20, "bob": 30, "cyd": 50, "dan": 58}, [1] * 4)
+        place = tmp_path / f"released{suffix}"
+        table = pa.table({"age": age, "sex": ["f"] * 4, "pay": [1, 2, 3, 4]})
+        (pa_csv.write_csv if suffix == ".csv" else pq.write_table)(table, place)
+        with pytest.raises(DataError, match=r"1 rows have no value in column 'age'.*write \*"):
+            attack_releases([place] * 2, [policy] * 2, "who", None, QUIET)
+
 
 class TestRefusals:
     def refused(self, series: Series, error: type[Exception], message: str, **changes: Any) -> None:

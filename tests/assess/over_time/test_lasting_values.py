@@ -34,6 +34,15 @@ def test_attributes_of_all_releases_with_their_own_values() -> None:
     assert common_attributes([buckets, RECORDS[1]], RECORDS) == ["illness", "cost"]
 
 
+def test_texts_are_the_same_however_they_are_stored() -> None:
+    """Large strings, as pandas writes them, were taken for other values than those of CSV."""
+    large = RECORDS[0].set_column(1, "illness", RECORDS[0]["illness"].cast(pa.large_string()))
+    names = common_attributes([large, RECORDS[1]], RECORDS)
+    assert names == ["pay", "illness", "cost"]
+    values = code_lasting(["illness"], [large, RECORDS[1]], RECORDS)
+    assert values.rows[0].tolist() == values.records[0].tolist()
+
+
 def test_those_that_last_or_were_asked_for() -> None:
     shares = {"pay": 1.0, "illness": 0.96, "cost": 0.4}
     assert choose_persistent(shares, None) == ("pay", "illness")

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tclose.assess.any_table import code_values_apart
-from tclose.data.keys import plain_type
+from tclose.data.keys import is_text, plain_type
 from tclose.errors import UsageError, suggest
 from tclose.model.array_types import Int64
 
@@ -36,11 +36,14 @@ def common_attributes(published: Sequence[pa.Table], records: Sequence[pa.Table]
         name
         for name in published[0].column_names
         if all(name in table.column_names for table in (*published, *records))
-        and len(
-            {str(plain_type(table.schema.field(name).type)) for table in (*published, *records)}
-        )
+        and len({_name_type(table.schema.field(name).type) for table in (*published, *records)})
         == 1
     ]
+
+
+def _name_type(dtype: pa.DataType) -> str:
+    """The name of a type; texts are the same, however Arrow stores them."""
+    return "text" if is_text(dtype) else str(plain_type(dtype))
 
 
 def measure_persistence(

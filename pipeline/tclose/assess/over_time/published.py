@@ -6,9 +6,11 @@ is a table that any tool made, in which the policy of the originals says it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
@@ -16,6 +18,7 @@ from tclose.assess.any_table import code_values_apart
 from tclose.assess.auditing.released_rows import column_roles, read_class_columns
 from tclose.assess.linkage import find_points
 from tclose.data.arrow_errors import refusing_arrow
+from tclose.data.keys import is_text
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import DataError, OutputError
@@ -26,6 +29,7 @@ from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.repository.repository import read_manifest
 
 TABLES = (".parquet", ".csv")
+_CODE = r"^[+-]?0\d"  # numbers with leading zeros are texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +100,8 @@ def _read_table(place: Location, policy: Policy) -> Published:
     refusal = DataError(f"{place}: cannot be read as Parquet or CSV; name another file")
     with refusing_arrow(refusal, OSError, UnicodeDecodeError), place.open("rb") as stream:
         is_csv = place.name.lower().endswith(".csv")
-        table = pa_csv.read_csv(stream) if is_csv else pq.read_table(stream)
+        quasi = names["quasi-identifier"]
+        table = _read_csv(stream.read(), quasi) if is_csv else _read_parquet(stream)
     absent = [n for n in (*names["quasi-identifier"], *policy.output.partition_by)
               if n not in table.column_names]  # fmt: skip
     if absent:
@@ -106,8 +111,52 @@ def _read_table(place: Location, policy: Policy) -> Published:
         )
     if not len(table):
         raise DataError(f"{place}: has no records")
+    _refuse_gaps(place, table, names["quasi-identifier"])
     present = [name for name in names["confidential"] if name in table.column_names]
     return _sort_out(str(place), table, names["quasi-identifier"], present, (None, None))
+
+
+def _read_parquet(stream: BinaryIO) -> pa.Table:
+    """Read Parquet in this thread: one of Arrow's that is still there aborts what ends then."""
+    with pq.ParquetFile(stream, pre_buffer=False) as parquet:
+        return parquet.read(use_threads=False)
+
+
+def _read_csv(content: bytes, quasi: Sequence[str]) -> pa.Table:
+    """Read CSV as originals are: empty fields lack values, numbers with leading zeros are codes."""
+    table = pa_csv.read_csv(pa.BufferReader(content))
+    read = [name for name in quasi if name in table.column_names]
+    if not read:
+        return table
+    as_texts = pa_csv.ConvertOptions(
+        include_columns=read,
+        column_types=dict.fromkeys(read, pa.string()),
+        null_values=[""],
+        strings_can_be_null=True,
+    )
+    texts = pa_csv.read_csv(pa.BufferReader(content), convert_options=as_texts)
+    for name in read:
+        is_code = pc.any(pc.match_substring_regex(texts[name], _CODE)).as_py()
+        if is_text(table[name].type) or (pa.types.is_integer(table[name].type) and is_code):
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, texts[name])
+    return table
+
+
+def _refuse_gaps(place: Location, table: pa.Table, quasi: Sequence[str]) -> None:
+    """Refuse rows without a value, which are near nothing and cover nothing.
+
+    Raises
+    ------
+    DataError
+    """
+    for name in quasi:
+        n_gaps = int(pc.sum(pc.is_null(table[name], nan_is_null=True)).as_py() or 0)
+        if n_gaps:
+            raise DataError(
+                f"{place}: {n_gaps:,} rows have no value in column {name!r}; where values were "
+                "suppressed write *, as of any value"
+            )
 
 
 def _names_of(policy: Policy, role: str) -> list[str]:
