@@ -73,7 +73,7 @@ class DataError(TcloseError):
     exit_code = 2
 
 
-class ChangedError(DataError):
+class ChangedInputError(DataError):
     """The microdata changed while they were read, as files do that are still being written."""
 
 

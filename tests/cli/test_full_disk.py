@@ -30,7 +30,7 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch, n_files: int) -> None:
 
 @pytest.mark.usefixtures("_here")
 @pytest.mark.parametrize("n_files", [0, 1])
-class TestFullDisk:
+class TestFilesOnAFullDisk:
     def test_keys_are_a_pair_or_none(self, n_files, monkeypatch, capsys):
         with monkeypatch.context() as patch:
             fill_disk(patch, n_files)

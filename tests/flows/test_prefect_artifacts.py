@@ -12,7 +12,7 @@ import pytest
 
 from tclose import errors
 from tclose.data.places.locations import parse_location
-from tclose.errors import ChangedError, InfeasibleError, TcloseError
+from tclose.errors import ChangedInputError, InfeasibleError, TcloseError
 from tclose.releases.manifest.figure_sections import Shares
 
 KINDS = [
@@ -36,7 +36,7 @@ def test_every_failure_says_what_to_do_and_whether_it_was_tried_again(kind):
 def test_input_that_changed_is_not_said_to_fail_again():
     from tclose_flows.pages.failures import advise
 
-    told = advise(ChangedError("changed while it was read; run again when it is at rest"))
+    told = advise(ChangedInputError("changed while it was read; run again when it is at rest"))
     assert told == (
         "Run again when nothing writes to the input any more. It was not tried again, as the "
         "files may still be written for a while."

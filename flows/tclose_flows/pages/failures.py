@@ -8,7 +8,7 @@ from prefect.states import Failed
 
 from tclose.errors import (
     BusyError,
-    ChangedError,
+    ChangedInputError,
     ClusterError,
     ConflictError,
     DataError,
@@ -48,7 +48,7 @@ _ADVICE: Mapping[type[TcloseError], str] = {
         "Start what `engine.scheduler` of the policy names, with workers, and run again: it goes "
         "on from the last finished piece."
     ),
-    ChangedError: ("Run again when nothing writes to the input any more."),
+    ChangedInputError: ("Run again when nothing writes to the input any more."),
     DataError: (
         "Correct the data, or what the policy says of them: the message names the column or the "
         "file."
@@ -146,7 +146,7 @@ def advise(error: TcloseError, arguments: str = "POLICY") -> str:
     advice = advice.replace("POLICY", arguments)
     if not _is_refusal(error):
         return advice
-    return advice + (_UNTIL_THEN if isinstance(error, ChangedError) else _NOT_RETRYABLE)
+    return advice + (_UNTIL_THEN if isinstance(error, ChangedInputError) else _NOT_RETRYABLE)
 
 
 def _is_refusal(error: TcloseError) -> bool:

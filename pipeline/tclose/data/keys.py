@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tclose.data.column_scales import RANGE_SCALE, ColumnScale
-from tclose.errors import ChangedError, DataError
+from tclose.errors import ChangedInputError, DataError
 from tclose.model.array_types import Float64, Int64
 from tclose.model.attributes import ANCESTOR, Column
 from tclose.model.column_terms import Kind, Role
@@ -239,7 +239,7 @@ class Encoding:
             return to_keys(array, self.column.name)
         positions = self._find_positions(array)
         if positions.null_count:
-            raise ChangedError(
+            raise ChangedInputError(
                 f"column {self.column.name!r}: holds values that were not there before; run again "
                 "when the input is at rest"
             )

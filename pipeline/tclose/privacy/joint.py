@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from tclose.data.keys import Encoding
-from tclose.errors import CHANGED_INPUT, ChangedError
+from tclose.errors import CHANGED_INPUT, ChangedInputError
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Kind
@@ -40,7 +40,7 @@ class Combinations:
 
         Raises
         ------
-        ChangedError
+        ChangedInputError
             A combination that the table did not have.
         """
         combined = codes[0]
@@ -49,7 +49,7 @@ class Combinations:
             combined = np.searchsorted(keys, sought)
             known = np.minimum(combined, keys.size - 1)
             if not np.array_equal(keys[known], sought):
-                raise ChangedError(CHANGED_INPUT)
+                raise ChangedInputError(CHANGED_INPUT)
         return cast(Int64, combined.astype(np.int64))
 
     def parts(self) -> Int64:

@@ -32,7 +32,7 @@ from tclose.data.files.input_partitions import (
     place_partitions,
     read_partition,
 )
-from tclose.errors import ChangedError, DataError
+from tclose.errors import ChangedInputError, DataError
 from tclose.passes.plan import coarse_tree
 
 SIZES = [0, 1, 23, 36]  # of the pieces that people are cut into
@@ -141,7 +141,7 @@ class TestRead:
         content = look_at(path)
         write_parquet(path, people(N_PEOPLE - 1))
         reading = Reading(("age",), (pa.int64(),), (), (), ",")
-        with pytest.raises(ChangedError, match="changed while it was read"):
+        with pytest.raises(ChangedInputError, match="changed while it was read"):
             read_partition(cut_parquet([content])[0], reading)
 
 

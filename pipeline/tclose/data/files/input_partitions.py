@@ -24,7 +24,7 @@ from tclose.data.files.text_formats import TextFormat
 from tclose.data.keys import is_text, plain_type
 from tclose.data.preparation.prepare_values import prepare_table
 from tclose.data.widths import WIDE_RECORD
-from tclose.errors import ChangedError, DataError
+from tclose.errors import ChangedInputError, DataError
 from tclose.model.array_types import Int64
 from tclose.model.input_pieces import Partition
 from tclose.model.preparation import Preparation
@@ -235,7 +235,7 @@ def _leave_out(
 
 def _check_unchanged(partition: Partition) -> None:
     if file_stamp(partition.path) != partition.stamp:
-        raise ChangedError(
+        raise ChangedInputError(
             f"file {partition.name}: changed while it was read; run again when it is at rest"
         )
 

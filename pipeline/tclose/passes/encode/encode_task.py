@@ -13,7 +13,7 @@ from tclose.data.files.input_partitions import (
 from tclose.data.keys import Keys
 from tclose.data.preparation.prepare_values import prepare_table
 from tclose.data.value_counts import complete_records
-from tclose.errors import CHANGED_INPUT, ChangedError
+from tclose.errors import CHANGED_INPUT, ChangedInputError
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.clustering.assign_subsets import assign_subsets
 from tclose.methods.dp.noise import add_noise
@@ -214,7 +214,7 @@ def _find_bins(
             None if units is None else units[rows],
         )
     if (bins < 0).any():
-        raise ChangedError(CHANGED_INPUT)
+        raise ChangedInputError(CHANGED_INPUT)
     return bins
 
 

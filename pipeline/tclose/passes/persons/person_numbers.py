@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tclose.errors import CHANGED_INPUT, ChangedError, PolicyError
+from tclose.errors import CHANGED_INPUT, ChangedInputError, PolicyError
 from tclose.model.array_types import Int64, UInt64
 from tclose.passes.persons.person_keys import (
     PERSON_HASHES,
@@ -118,13 +118,13 @@ def find_persons(
 
     Raises
     ------
-    ChangedError
+    ChangedInputError
         There were others when they were numbered.
     """
     hashes = workspace.file(PERSON_HASHES, partition).read()[:2]
     places = workspace.file(PERSON_PLACES, partition).read()
     if places.size != n_records:
-        raise ChangedError(CHANGED_INPUT)
+        raise ChangedInputError(CHANGED_INPUT)
     found = np.empty((2, hashes.shape[1]), dtype=np.int64)
     ends = np.searchsorted(hashes[0], cut_hashes(len(counts.of_ranges))).tolist()
     stops = [*ends[1:], hashes.shape[1]]
@@ -143,13 +143,13 @@ def search_hashes(table: UInt64, hashes: UInt64) -> Int64:
 
     Raises
     ------
-    ChangedError
+    ChangedInputError
         One is not in it.
     """
     if not len(hashes):
         return np.empty(0, dtype=np.int64)
     if not table.shape[1]:
-        raise ChangedError(CHANGED_INPUT)
+        raise ChangedInputError(CHANGED_INPUT)
     at: Int64 = np.minimum(np.searchsorted(table[0], hashes[:, 0]), table.shape[1] - 1)
     while True:  # hashes whose first words are equal are next to each other
         later = (table[0][at] == hashes[:, 0]) & (table[1][at] < hashes[:, 1])
@@ -158,5 +158,5 @@ def search_hashes(table: UInt64, hashes: UInt64) -> Int64:
             break
         at[later] += 1
     if (table[0][at] != hashes[:, 0]).any() or (table[1][at] != hashes[:, 1]).any():
-        raise ChangedError(CHANGED_INPUT)
+        raise ChangedInputError(CHANGED_INPUT)
     return at

@@ -7,7 +7,7 @@ from tclose.data.keys import Encoding, Keys
 from tclose.data.value_counts import (
     confidential_keys,
 )
-from tclose.errors import CHANGED_INPUT, ChangedError
+from tclose.errors import CHANGED_INPUT, ChangedInputError
 from tclose.model.array_types import Int64
 from tclose.model.column_terms import Kind
 from tclose.model.distribution import Distribution
@@ -58,7 +58,7 @@ def find_codes(distribution: Distribution, keys: Keys) -> Int64:
     codes[order] = np.searchsorted(distribution.values, keys[order])
     known = np.minimum(codes, distribution.values.size - 1)
     if not np.array_equal(distribution.values[known], keys):
-        raise ChangedError(CHANGED_INPUT)
+        raise ChangedInputError(CHANGED_INPUT)
     return codes
 
 
@@ -105,14 +105,14 @@ def pack_records(plan: Plan, columns: dict[str, Keys]) -> np.ndarray:
 
     Raises
     ------
-    ChangedError
+    ChangedInputError
         Values are not those that the plan was made from.
     """
     records = np.empty(columns[POSITION].size, dtype=record_type(plan))
     for name, column in columns.items():
         kind = records.dtype[name]
         if column.size and kind.kind == "i" and not _fit(column, kind):
-            raise ChangedError(CHANGED_INPUT)
+            raise ChangedInputError(CHANGED_INPUT)
         records[name] = column
     return records
 
