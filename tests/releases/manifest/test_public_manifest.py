@@ -1,8 +1,9 @@
 """The public manifest as a type: read, written, described by a JSON Schema."""
 
+import contextlib
 import copy
+import io
 import json
-from typing import Any
 
 import jsonschema
 import pytest
@@ -27,11 +28,9 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def schema():
-    with pytest.MonkeyPatch.context() as patch:
-        printed: list[Any] = []
-        patch.setattr("builtins.print", printed.append)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
         assert main(["schema", "--manifest"]) == 0
-    found = json.loads(printed[0])
+    found = json.loads(printed.getvalue())
     jsonschema.Draft202012Validator.check_schema(found)
     return jsonschema.Draft202012Validator(found)
 
