@@ -11,17 +11,15 @@ from tclose.kernels.refinement.near_classes import (
     BOX_CLASSES,
     make_boxes,
     rank_partners,
-    widen_box,
+    take_in,
 )
 from tclose.methods.scaling import Scaled
 
 
-def rank(
-    boxes: tuple, points: tuple[np.ndarray, ...], sizes: np.ndarray, c: int, most: int
-) -> list[tuple[float, int]]:
+def rank(boxes: tuple, c: int, most: int) -> list[tuple[float, int]]:
     """Costs and partners as the kernel writes them."""
     costs, partners = np.full(most, np.nan), np.full(most, -1)
-    n_ranked = rank_partners(boxes, points, sizes, c, costs, partners)
+    n_ranked = rank_partners(boxes, c, costs, partners)
     return list(zip(costs[:n_ranked].tolist(), partners[:n_ranked].tolist(), strict=True))
 
 
@@ -42,13 +40,16 @@ class TestPartners:
         boxes = make_boxes(*points, sizes)
         for _ in range(3):
             for c in np.flatnonzero(sizes).tolist():
-                found = rank(boxes, points, sizes, c, most)
+                found = rank(boxes, c, most)
                 assert found == naive_refine.rank_partners(*points, sizes, c)[:most]
-            c, other = rng.integers(0, len(centres), 2)
-            if c != other and sizes[c]:
-                sizes[c], sizes[other] = sizes[c] + sizes[other], 0
-                centres[c], levels[c] = rng.integers(0, 65, centres.shape[1]) / 64, levels[other]
-                widen_box(boxes, c, centres, levels)
+            for c, other in rng.integers(0, len(centres), (len(centres) // 2, 2)):
+                if c != other and sizes[c] and sizes[other]:
+                    take_in(boxes, c, other)
+                    centres[c] += (
+                        sizes[other] / (sizes[c] + sizes[other]) * (centres[other] - centres[c])
+                    )
+                    levels[c] = levels[other if sizes[other] > sizes[c] else c]
+                    sizes[c], sizes[other] = sizes[c] + sizes[other], 0
 
     @pytest.mark.parametrize("most", [1, 3, 2 * BOX_CLASSES])
     def test_of_equal_ones_the_first(self, most: int) -> None:
@@ -58,9 +59,9 @@ class TestPartners:
         boxes = make_boxes(*points, sizes)
         for c in (0, n_classes - 1):
             others = [other for other in range(n_classes) if other != c]
-            assert rank(boxes, points, sizes, c, most) == [(0.0, other) for other in others[:most]]
+            assert rank(boxes, c, most) == [(0.0, other) for other in others[:most]]
 
     def test_a_class_alone_has_none(self) -> None:
         points = np.zeros((1, 2)), np.zeros((1, 1), np.int32), np.ones(1)
         boxes = make_boxes(*points, np.array([7]))
-        assert rank(boxes, points, np.array([7]), 0, 8) == []
+        assert rank(boxes, 0, 8) == []

@@ -227,7 +227,7 @@ def rank_partners(
             continue
         distance = 0.0
         for difference in centres[c] - centres[other]:
-            distance += float(difference) ** 2
+            distance += float(difference) * float(difference)  # a power may round otherwise
         for weight in weights[levels[c] != levels[other]]:
             distance += float(weight)
         cost = distance * int(sizes[c]) * int(sizes[other]) / int(sizes[c] + sizes[other])

@@ -9,6 +9,7 @@ from collections import namedtuple
 
 import numpy as np
 
+from tclose.kernels.clustering.algorithm3 import distances_to
 from tclose.kernels.clustering.boxes import bound_below, cut_boxes, find_ranges
 from tclose.kernels.compiler import kernel
 
@@ -17,13 +18,21 @@ BOX_CLASSES = 32
 # By which a bound is lowered, as a share of it, whatever it is rounded by.
 SURELY = 1e-9
 
-# Boxes b, and the classes in them.
-#   order int64 (c,)    classes box by box; starts int64 (b + 1,): where each box begins in it
-#   box_of int64 (c,)   the box of each class
+# Boxes b, and the classes in them, box by box; those that were taken in are behind a box's others.
+#   numeric float64 (d, c), nominal int32 (q, c), weights float64 (q,)   points of the classes
+#   sizes float64 (c,)        records of each
+#   costs float64 (c,)        of those that were looked at last
+#   classes, places int64 (c,)   number of each, and where each number is
+#   box_of int64 (c,)         the box of each number
+#   starts, stops int64 (b,)  where each box's classes begin, and where they end
 #   low, high float64 (d, b), lowest, highest int32 (q, b)   ranges of the numbers and the codes
-#   sizes int64 (b,)    records of the smallest class of each box, or fewer
-#   least float64 (b,)  room for what a class of each box costs at least
-Boxes = namedtuple("Boxes", "order starts box_of low high lowest highest sizes least")
+#   smallest float64 (b,)     records of the smallest class of each box, or fewer
+#   least float64 (b,)        what a class of each box costs at least
+Boxes = namedtuple(
+    "Boxes",
+    "numeric nominal weights sizes costs classes places box_of starts stops low high lowest "
+    "highest smallest least",
+)
 
 
 def make_boxes(centres, levels, weights, sizes):
@@ -36,36 +45,94 @@ def make_boxes(centres, levels, weights, sizes):
     sizes : int64 (c,): records of each class, none of which is empty
     """
     numeric, nominal = np.ascontiguousarray(centres.T), np.ascontiguousarray(levels.T)
-    order, starts = cut_boxes(numeric, nominal, weights, BOX_CLASSES)
-    box_of = np.empty(sizes.size, dtype=np.int64)
-    box_of[order] = np.repeat(np.arange(starts.size - 1), np.diff(starts))
-    low, high = find_ranges(numeric[:, order], starts)
-    lowest, highest = find_ranges(nominal[:, order], starts)
-    smallest = np.minimum.reduceat(sizes[order], starts[:-1])
-    least = np.empty(smallest.size)
-    return Boxes(order, starts, box_of, low, high, lowest, highest, smallest, least)
+    classes, starts = cut_boxes(numeric, nominal, weights, BOX_CLASSES)
+    numeric, nominal = numeric.take(classes, axis=1), nominal.take(classes, axis=1)
+    sizes, n_boxes = sizes[classes].astype(np.float64), starts.size - 1
+    places, box_of = np.empty_like(classes), np.empty_like(classes)
+    places[classes] = np.arange(classes.size)
+    box_of[classes] = np.repeat(np.arange(n_boxes), np.diff(starts))
+    return Boxes(
+        numeric, nominal, weights, sizes, np.empty(sizes.size), classes, places, box_of,
+        starts[:-1], starts[1:].copy(), *find_ranges(numeric, starts), *find_ranges(nominal, starts),
+        np.minimum.reduceat(sizes, starts[:-1]), np.empty(n_boxes),
+    )  # fmt: skip
 
 
 @kernel(borrows=True)
-def widen_box(boxes, c, centres, levels):
-    """Have the box of class c hold its point, which may have moved."""
-    b = boxes.box_of[c]
-    for j in range(centres.shape[1]):
-        boxes.low[j, b] = min(boxes.low[j, b], centres[c, j])
-        boxes.high[j, b] = max(boxes.high[j, b], centres[c, j])
-    for j in range(levels.shape[1]):
-        boxes.lowest[j, b] = min(boxes.lowest[j, b], levels[c, j])
-        boxes.highest[j, b] = max(boxes.highest[j, b], levels[c, j])
+def take_in(boxes, c, other):
+    """Have class c take in another one: its centre moves, its codes are those of the larger."""
+    at, of_other, b = boxes.places[c], boxes.places[other], boxes.box_of[c]
+    numeric, nominal, sizes = boxes.numeric, boxes.nominal, boxes.sizes
+    share = sizes[of_other] / (sizes[at] + sizes[of_other])
+    for j in range(numeric.shape[0]):
+        numeric[j, at] += share * (numeric[j, of_other] - numeric[j, at])
+        boxes.low[j, b] = min(boxes.low[j, b], numeric[j, at])
+        boxes.high[j, b] = max(boxes.high[j, b], numeric[j, at])
+    for j in range(nominal.shape[0]):
+        if sizes[of_other] > sizes[at]:
+            nominal[j, at] = nominal[j, of_other]
+        boxes.lowest[j, b] = min(boxes.lowest[j, b], nominal[j, at])
+        boxes.highest[j, b] = max(boxes.highest[j, b], nominal[j, at])
+    sizes[at] += sizes[of_other]
+    _take_out(boxes, other)
 
 
 @kernel(borrows=True)
-def _bound_costs(boxes, centre, codes, weights, size):
+def _take_out(boxes, c):
+    """Have the last class of a box take the place of class c, and end the box before it."""
+    at, b = boxes.places[c], boxes.box_of[c]
+    boxes.stops[b] -= 1
+    last = boxes.stops[b]
+    for j in range(boxes.numeric.shape[0]):
+        boxes.numeric[j, at] = boxes.numeric[j, last]
+    for j in range(boxes.nominal.shape[0]):
+        boxes.nominal[j, at] = boxes.nominal[j, last]
+    boxes.sizes[at], boxes.classes[at] = boxes.sizes[last], boxes.classes[last]
+    boxes.places[boxes.classes[at]] = at
+
+
+@kernel
+def rank_partners(boxes, c, costs, partners):
+    """Find the classes that class c could take in at the least cost, the cheapest first.
+
+    The cost is the growth of the squared error (Ward); of equal ones the first class comes first.
+    Classes that were taken in are left out. ``costs`` and ``partners``, float64 and int64 (m,), are
+    written; returns how many there are.
+    """
+    n_boxes, most, n_found = boxes.smallest.size, partners.size, 0
+    at, home = boxes.places[c], boxes.box_of[c]
+    point, size = (boxes.numeric[:, at].copy(), boxes.nominal[:, at].copy()), boxes.sizes[at]
+    _bound_costs(boxes, point, size)
+    for away in range(n_boxes):
+        for side in range(2 if away else 1):
+            b = home + away if side else home - away
+            if b < 0 or b >= n_boxes or boxes.starts[b] == boxes.stops[b]:
+                continue
+            if n_found == most and boxes.least[b] > costs[0]:
+                continue
+            _measure_box(boxes, b, point, size)
+            n_found = _enter_box(boxes, b, at, costs, partners, n_found)
+    _sort_heap(costs, partners, n_found)
+    return n_found
+
+
+@kernel(borrows=True)
+def _bound_costs(boxes, point, size):
     """Write what taking in a class of each box costs a class of ``size`` records at least."""
-    least = boxes.least
     numbers, of_codes = (boxes.low, boxes.high), (boxes.lowest, boxes.highest)
-    bound_below(numbers, of_codes, weights, centre, codes, least)
-    for b in range(least.size):
-        least[b] = (1.0 - SURELY) * _cost(least[b], size, boxes.sizes[b])
+    bound_below(numbers, of_codes, boxes.weights, point[0], point[1], boxes.least)
+    for b in range(boxes.least.size):
+        boxes.least[b] = (1.0 - SURELY) * _cost(boxes.least[b], size, boxes.smallest[b])
+
+
+@kernel(borrows=True)
+def _measure_box(boxes, b, point, size):
+    """Write what taking in each class of a box costs."""
+    start, stop = boxes.starts[b], boxes.stops[b]
+    distances_to(boxes.numeric, boxes.nominal, boxes.weights, point, start, stop, boxes.costs)
+    costs, sizes = boxes.costs[start:stop], boxes.sizes[start:stop]
+    for i in range(costs.size):
+        costs[i] = _cost(costs[i], size, sizes[i])
 
 
 @kernel(inline="always")
@@ -74,56 +141,60 @@ def _cost(distance, size, other_size):
 
 
 @kernel(borrows=True)
-def rank_partners(boxes, points, sizes, c, costs, partners):
-    """Find the classes that class c could take in at the least cost, the cheapest first.
+def _enter_box(boxes, b, at, costs, partners, n_found):
+    """Enter the classes of a box, but the one at a place, in a heap, the dearest on top.
 
-    The cost is the growth of the squared error (Ward); of equal ones the first class comes first.
-    ``points``: centres, levels and weights as in `make_boxes`; classes of no record are left out.
-    ``costs`` and ``partners``, float64 and int64 (m,), are written; returns how many there are.
+    Returns how many it holds now.
     """
-    centres, levels, weights = points
-    n_boxes, most, n_ranked = boxes.sizes.size, partners.size, 0
-    home = boxes.box_of[c]
-    _bound_costs(boxes, centres[c], levels[c], weights, sizes[c])
-    for away in range(n_boxes):
-        for side in range(2 if away else 1):
-            b = home + away if side else home - away
-            if b < 0 or b >= n_boxes:
-                continue
-            if n_ranked == most and boxes.least[b] > costs[most - 1]:
-                continue
-            n_ranked = _rank_box(boxes, b, points, sizes, c, costs, partners, n_ranked)
-    return n_ranked
+    most = partners.size
+    for i in range(boxes.starts[b], boxes.stops[b]):
+        cost, other = boxes.costs[i], boxes.classes[i]
+        if i == at or cost == np.inf:
+            continue
+        if n_found < most:
+            _put_below(costs, partners, n_found, cost, other)
+            n_found += 1
+        elif _precedes(cost, other, costs[0], partners[0]):
+            _put_on_top(costs, partners, most, cost, other)
+    return n_found
 
 
 @kernel(borrows=True)
-def _rank_box(  # noqa: PLR0913 (classes of a box, and what is found so far)
-    boxes, b, points, sizes, c, costs, partners, n_ranked
-):
-    """Enter the classes of a box; returns how many there are now."""
-    centres, levels, weights = points
-    most = partners.size
-    for other in boxes.order[boxes.starts[b] : boxes.starts[b + 1]]:
-        if other == c or sizes[other] == 0:
-            continue
-        distance = 0.0
-        for j in range(centres.shape[1]):
-            distance += (centres[c, j] - centres[other, j]) ** 2
-        for j in range(levels.shape[1]):
-            distance += weights[j] if levels[c, j] != levels[other, j] else 0.0
-        cost = _cost(distance, sizes[c], sizes[other])
-        if cost == np.inf:
-            continue
-        place = n_ranked
-        while place > 0 and _precedes(cost, other, costs[place - 1], partners[place - 1]):
-            place -= 1
-        if place == most:
-            continue
-        n_ranked = min(n_ranked + 1, most)
-        for p in range(n_ranked - 1, place, -1):
-            costs[p], partners[p] = costs[p - 1], partners[p - 1]
-        costs[place], partners[place] = cost, other
-    return n_ranked
+def _put_below(costs, partners, place, cost, other):
+    """Add one to a heap that ends before a place."""
+    while place > 0:
+        above = (place - 1) // 2
+        if not _precedes(costs[above], partners[above], cost, other):
+            break
+        costs[place], partners[place] = costs[above], partners[above]
+        place = above
+    costs[place], partners[place] = cost, other
+
+
+@kernel(borrows=True)
+def _put_on_top(costs, partners, size, cost, other):
+    """Have one take the place of the first in a heap of so many."""
+    place = 0
+    while 2 * place + 1 < size:
+        below, next_one = 2 * place + 1, 2 * place + 2
+        if next_one < size and _precedes(
+            costs[below], partners[below], costs[next_one], partners[next_one]
+        ):
+            below = next_one
+        if not _precedes(cost, other, costs[below], partners[below]):
+            break
+        costs[place], partners[place] = costs[below], partners[below]
+        place = below
+    costs[place], partners[place] = cost, other
+
+
+@kernel(borrows=True)
+def _sort_heap(costs, partners, size):
+    """Make an ascending list of a heap of so many."""
+    for last in range(size - 1, 0, -1):
+        cost, other = costs[last], partners[last]
+        costs[last], partners[last] = costs[0], partners[0]
+        _put_on_top(costs, partners, last, cost, other)
 
 
 @kernel(inline="always")

@@ -8,10 +8,10 @@ import numpy as np
 
 from tclose.kernels.aggregate import SMALL_CLASS
 from tclose.kernels.compiler import kernel
+from tclose.kernels.emd.least_distance import bound_union, sum_ranges
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.reference import distance_to
-from tclose.kernels.refinement.near_classes import make_boxes, rank_partners, widen_box
-from tclose.kernels.sequences import copy_into
+from tclose.kernels.refinement.near_classes import make_boxes, rank_partners, take_in
 
 # Partners that are tried, nearest first, before the nearest is taken on the way to a larger union.
 N_PARTNERS = 64
@@ -116,38 +116,22 @@ def _unite_sorted(ours, theirs):
     return united
 
 
-@kernel
-def _sum_positions(labels, n_classes, references):
-    """Sums of the positions of each class's values, of each attribute: int64 (p, c)."""
-    codes, tables = references
-    sums = np.zeros((len(tables), n_classes), dtype=np.int64)
-    for a in range(len(tables)):
-        for i in range(labels.size):
-            sums[a, labels[i]] += codes[a, i]
-    return sums
-
-
 @kernel(borrows=True)
-def _may_be_close(distances, sums, pair, sizes, tables):
+def _may_be_close(distances, works, pair, sizes, tables):
     """Return whether the union of a pair of classes can be within every limit.
 
-    A distance is a norm of the difference from the table, and at most 1: of a union it is no less
-    than the first one's share of its own distance, less the other's share, whatever that is like.
-    Where values are ordered, it is no less than the mean position of the values is away from that
-    of the table's.
+    Where values are ordered, its distance is no less than `bound_union`. Elsewhere it is a norm of
+    the difference from the table, and at most 1: of a union it is no less than the first one's
+    share of its own distance, less the other's share, whatever that is like.
     """
     c, other = pair
     size = sizes[c] + sizes[other]
     for a in range(len(tables)):
-        table = tables[a]
-        if (sizes[c] * distances[a] - sizes[other]) / size > table.limit + SURELY:
+        limit = tables[a].limit + SURELY
+        if (sizes[c] * distances[a] - sizes[other]) / size > limit:
             return False
-        last = table.cumulative.size - 1
-        if table.paths.shape[0] == 0 and last > 0:
-            of_table = last - table.prefix[last] / table.n_records
-            away = abs((sums[a, c] + sums[a, other]) / size - of_table) / last
-            if away > table.limit + SURELY:
-                return False
+        if bound_union(works, a, pair, size) > limit:
+            return False
     return True
 
 
@@ -168,7 +152,7 @@ def _is_union_close(ours, theirs, tables):
 
 
 @kernel
-def _find_partner(chains, sums, boxes, points, c, ours, references):
+def _find_partner(chains, works, boxes, c, ours, references):
     """The first partner whose union with c is close; if there is none, the first, or -1.
 
     Also whether it is close, and the cost. ``ours`` int64 (p, s): positions of the values of c,
@@ -178,13 +162,14 @@ def _find_partner(chains, sums, boxes, points, c, ours, references):
     costs, partners = np.empty(N_PARTNERS), np.empty(N_PARTNERS, dtype=np.int64)
     distances = np.empty(len(tables))
     for a in range(len(tables)):
-        distances[a] = distance_to(ours[a], tables[a])
+        is_tree = tables[a].paths.shape[0] > 0
+        distances[a] = distance_to(ours[a], tables[a]) if is_tree else 0.0
     tried = 0
     for most in (N_FIRST, N_PARTNERS):
-        n_ranked = rank_partners(boxes, points, sizes, c, costs[:most], partners[:most])
+        n_ranked = rank_partners(boxes, c, costs[:most], partners[:most])
         for p in range(tried, n_ranked):
             other = partners[p]
-            if not _may_be_close(distances, sums, (c, other), sizes, tables):
+            if not _may_be_close(distances, works, (c, other), sizes, tables):
                 continue
             if _is_union_close(ours, _gather_sorted(chains, other, codes), tables):
                 return other, True, costs[p]
@@ -195,18 +180,14 @@ def _find_partner(chains, sums, boxes, points, c, ours, references):
 
 
 @kernel
-def _join_classes(chains, c, other, centres, levels):
+def _join_chains(chains, c, other):
+    """Add the records of another class to class c."""
     first, following, sizes = chains
     last = first[other]
     while following[last] >= 0:
         last = following[last]
     following[last] = first[c]
     first[c] = first[other]
-    share = sizes[other] / (sizes[c] + sizes[other])
-    for j in range(centres.shape[1]):
-        centres[c, j] += share * (centres[other, j] - centres[c, j])
-    if sizes[other] > sizes[c]:
-        copy_into(levels[c], levels[other])
     sizes[c] += sizes[other]
     sizes[other] = 0
     first[other] = -1
@@ -234,8 +215,7 @@ def merge_classes(  # noqa: PLR0913 (records, their classes, and what these are 
     """
     chains, centres, levels = _find_centres(numeric, nominal, labels, sizes)
     boxes = make_boxes(centres, levels, weights, sizes)
-    points = centres, levels, weights
-    return _merge(labels, chains, boxes, points, above, references, most_cost)
+    return _merge(labels, chains, boxes, above, references, most_cost)
 
 
 @kernel
@@ -247,25 +227,24 @@ def _find_centres(numeric, nominal, labels, sizes):
 
 
 @kernel
-def _merge(labels, chains, boxes, points, above, references, most_cost):
-    (first, following, sizes), (centres, levels, _) = chains, points
-    sums = _sum_positions(labels, sizes.size, references)
+def _merge(labels, chains, boxes, above, references, most_cost):
+    first, following, sizes = chains
+    works = sum_ranges(labels, sizes.size, references)
     cost = 0.0
     for c in above:
         close = sizes[c] == 0
         ours = _gather_sorted(chains, c, references[0])
         while not close:
-            other, close, more = _find_partner(chains, sums, boxes, points, c, ours, references)
+            other, close, more = _find_partner(chains, works, boxes, c, ours, references)
             if other < 0:
                 break
             cost += more
             if cost > most_cost:
                 return labels, 0
             ours = _unite_sorted(ours, _gather_sorted(chains, other, references[0]))
-            _join_classes(chains, c, other, centres, levels)
-            for a in range(sums.shape[0]):
-                sums[a, c] += sums[a, other]
-            widen_box(boxes, c, centres, levels)
+            _join_chains(chains, c, other)
+            take_in(boxes, c, other)
+            works.of_classes[:, c] += works.of_classes[:, other]
     return _renumber(first, following, sizes)
 
 
