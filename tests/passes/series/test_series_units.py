@@ -24,6 +24,12 @@ def test_units_are_whole_and_regions_about_even() -> None:
     assert np.ptp(records) <= 2 * sizes.max()
 
 
+def test_regions_are_as_many_as_of_the_release_by_itself_where_most_are_known() -> None:
+    for n_known, n_regions in ((39, 4), (20, 4), (19, 1)):
+        units = np.append(np.arange(n_known), np.full(40 - n_known, -1))
+        assert len(cut_units(units, 100).first_units) == n_regions
+
+
 def test_large_unit_is_in_one_region() -> None:
     units = np.repeat(np.arange(3), [2, 90, 3])
     assert cut_units(units, 10).first_units == (0, 1)

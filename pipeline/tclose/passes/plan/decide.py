@@ -158,5 +158,5 @@ DECIDE = Pass(
     tasks=(DISTRIBUTE_TASK, NUMBER_TASK, UNIT_TASK, GROW_TASK),
     own=(DRAFT_PLAN,),
     work=decide_plan,
-    version=9,
+    version=10,
 )

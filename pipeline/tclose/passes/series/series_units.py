@@ -98,7 +98,9 @@ def cut_units(units: Integers, least_new: int) -> UnitRegions:
     """Regions of about as many persons each, whole units by their numbers; then of newcomers.
 
     Units are numbered by their classes in the oldest release of the window, then in the next one:
-    classes are in the order of what they release, so those of a region are near each other.
+    classes are in the order of what they release, so those of a region are near each other. Where
+    most persons are known there are as many regions of them as of the release by itself, so that
+    none takes more memory.
 
     Parameters
     ----------
@@ -108,7 +110,7 @@ def cut_units(units: Integers, least_new: int) -> UnitRegions:
     through = np.cumsum(np.bincount(units[units >= 0], minlength=1))
     n_known = int(through[-1])
     n_new = units.size - n_known
-    n_regions = count_regions(n_known)
+    n_regions = count_regions(units.size if 2 * n_known >= units.size else n_known)
     begins = np.array([n_known * i // n_regions for i in range(n_regions)])
     first_units = np.unique(np.searchsorted(through, begins, side="right"))[:n_known]
     n_regions_new = count_regions(n_new) if n_new >= least_new or not n_known else 0
