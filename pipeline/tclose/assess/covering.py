@@ -104,7 +104,7 @@ def find_covered(encoding: Encoding, texts: Sequence[str]) -> NDArray[np.bool_]:
     DataError
         Not texts of the attribute's values, sets of them, or nodes of its taxonomy.
     """
-    by_name = _values_by_name(encoding)
+    by_name = values_by_name(encoding)
     covered = np.ones((len(texts), len(encoding.texts)), dtype=bool)
     try:
         for place, text in zip(covered, texts, strict=True):
@@ -118,7 +118,7 @@ def find_covered(encoding: Encoding, texts: Sequence[str]) -> NDArray[np.bool_]:
     return covered
 
 
-def _values_by_name(encoding: Encoding) -> dict[str, NDArray[np.bool_]]:
+def values_by_name(encoding: Encoding) -> dict[str, NDArray[np.bool_]]:
     """Return the values that each value and taxonomy node covers: bool (values,)."""
     n_values = len(encoding.texts)
     names = [parse_set(text)[0] for text in spell_keys(encoding, np.arange(n_values))]

@@ -206,10 +206,13 @@ class TestRefinement:
 class TestOtherTools:
     """Tables that are published as files; the classes of persons are not known."""
 
-    FIRST = pa.table(
-        {"age": ["[20, 30]"] * 2 + ["[40, 50]"] * 2, "sex": ["*"] * 4, "pay": [1, 2, 3, 4]}
+    OURS = ("[20, 30]", "[40, 50]"), ("[20, 40]", "50")
+    # As ARX writes intervals, R's cut, and Amnesia.
+    OTHERS = (
+        (("[20, 31[", "[40, 51["), ("[20, 41[", "[50, 51[")),
+        (("(19,30]", "(39,50]"), ("(19,40]", "(49,50]")),
+        (("20-30", "40-50"), ("20-40", "5*")),
     )
-    SECOND = pa.table({"age": ["[20, 40]"] * 2 + ["50"] * 2, "sex": ["*"] * 4, "pay": [1, 3, 4, 5]})
 
     def originals(self, folder: Path, number: int, ages: dict[str, int], pay: list[int]) -> Any:
         table = pa.table(
@@ -227,13 +230,15 @@ class TestOtherTools:
             }
         )
 
-    def attack(self, folder: Path, suffix: str) -> AttackResult:
+    def attack(self, folder: Path, suffix: str, ages: Any = OURS) -> AttackResult:
         policies = [
             self.originals(folder, 1, {"ann": 20, "bob": 30, "cyd": 40, "dan": 50}, [1, 2, 3, 4]),
             self.originals(folder, 2, {"ann": 20, "cyd": 40, "dan": 50, "eve": 50}, [1, 3, 4, 5]),
         ]
         places = [folder / f"first{suffix}", folder / f"second{suffix}"]
-        for place, table in zip(places, (self.FIRST, self.SECOND), strict=True):
+        for place, of_release, pay in zip(places, ages, ([1, 2, 3, 4], [1, 3, 4, 5]), strict=True):
+            age = np.repeat(of_release, 2).tolist()
+            table = pa.table({"age": age, "sex": ["*"] * 4, "pay": pay})
             (pa_csv.write_csv if suffix == ".csv" else pq.write_table)(table, place)
         return attack_releases(places, policies, "who", None, QUIET)
 
@@ -258,6 +263,16 @@ class TestOtherTools:
                 exposure.persons,
                 exposure.persons,
             )
+
+    @pytest.mark.parametrize("ages", OTHERS)
+    def test_notations_of_other_tools_say_the_same(self, ages: Any, tmp_path: Path) -> None:
+        found = self.attack(tmp_path, ".csv", ages)
+        assert found.by_linking == self.attack(tmp_path, ".csv").by_linking
+
+    def test_a_notation_that_is_not_known_is_refused(self, tmp_path: Path) -> None:
+        message = r"first.csv: column 'age': 1 different values .* write intervals as \[20, 40\]"
+        with pytest.raises(DataError, match=message):
+            self.attack(tmp_path, ".csv", (("twenties", "40-50"), ("20-40", "50")))
 
     def test_nearest_where_values_are_plain(self, tmp_path: Path) -> None:
         policies = [

@@ -78,7 +78,7 @@ def test_classes_that_cover_are_those_with_all_values(
     sets = [f"{{{', '.join(sorted(s))}}}" if len(s) > 1 else min(s) for _, s in classes]
     originals = pa.table({"age": [a for a, _ in everybody], "sex": [s for _, s in everybody]})
     offsets, found = find_covering(
-        originals, pa.table({"age": texts, "sex": sets}), encodings_of(originals)
+        originals, pa.table({"age": texts, "sex": sets}), encodings_of(originals), is_foreign=False
     )
     assert offsets[0] == 0
     for i, (age, sex) in enumerate(everybody):

@@ -196,13 +196,25 @@ def _look_up(persons: pa.Array, known: pa.Array) -> Int64:
 def _link(
     n_persons: int, published: Published, records: PersonRecords, persons: Int64
 ) -> Membership:
-    """The classes that an intruder considers who has quasi-identifiers alone."""
+    """The classes that an intruder considers who has quasi-identifiers alone.
+
+    Raises
+    ------
+    DataError
+        Generalised values that cannot be read.
+    """
     encodings = [e for e in records.encodings if e.column.name in published.quasi.column_names]
     if any(_is_generalised(encoding, published) for encoding in encodings):
         generalised = [replace(encoding, generalised=True) for encoding in encodings]
         names = [encoding.column.name for encoding in encodings]
         texts = pa.table({n: published.quasi[n].cast(pa.string()) for n in names})
-        offsets, classes = find_covering(records.table, texts, generalised)
+        is_foreign = published.manifest is None
+        try:
+            offsets, classes = find_covering(
+                records.table, texts, generalised, is_foreign=is_foreign
+            )
+        except DataError as error:
+            raise DataError(f"{published.place}: {error}") from None
         counts = np.diff(offsets)
         covered = counts > 0  # a record that no class covers was left out of the table
         ends = np.concatenate(([0], np.cumsum(counts[covered])))

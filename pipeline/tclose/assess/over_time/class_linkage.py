@@ -3,7 +3,7 @@
 Every record is compared with every class, some records at a time.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from tclose.assess.covering import find_covered
 from tclose.assess.linkage import joined, released_keys
-from tclose.data.keys import Encoding
+from tclose.assess.over_time.other_notations import find_other_covered, read_other_ends
+from tclose.data.keys import Encoding, Keys
 from tclose.kernels.record_linkage import SAME_DISTANCE
-from tclose.methods.generalisation.notation import read_ends
+from tclose.methods.generalisation.notation import Texts, read_ends
 from tclose.methods.scaling import Scaled, scale_columns
 from tclose.model.array_types import Int64
 
@@ -60,7 +61,7 @@ def _find_nearest(records: Scaled, points: Scaled, piece: slice) -> Int64:
 
 
 def find_covering(
-    originals: pa.Table, classes: pa.Table, encodings: Sequence[Encoding]
+    originals: pa.Table, classes: pa.Table, encodings: Sequence[Encoding], *, is_foreign: bool
 ) -> tuple[Int64, Int64]:
     """The classes that have all values of each record: offsets (n + 1,), and classes, ascending.
 
@@ -68,8 +69,15 @@ def find_covering(
     ----------
     originals, encodings : as of `link_nearest`
     classes : the quasi-identifiers of each class as they are released, as texts
+    is_foreign : by another tool, see `other_notations`
+
+    Raises
+    ------
+    DataError
+        Texts that are in no notation, or not of the attribute's values.
     """
-    columns = [_Cover(e, originals, classes) for e in encodings]
+    read = (find_other_covered, read_other_ends) if is_foreign else (find_covered, read_ends)
+    columns = [_Cover(e, originals, classes, *read) for e in encodings]
     counts, covering_classes = [], []
     for piece in _cut(len(originals), len(classes)):
         is_covered = np.ones((piece.stop - piece.start, len(classes)), dtype=bool)
@@ -84,7 +92,14 @@ def find_covering(
 class _Cover:
     """A quasi-identifier: keys of the records, and the keys that each class stands for."""
 
-    def __init__(self, encoding: Encoding, originals: pa.Table, classes: pa.Table) -> None:
+    def __init__(
+        self,
+        encoding: Encoding,
+        originals: pa.Table,
+        classes: pa.Table,
+        read_values: Callable[[Encoding, list[str]], NDArray[np.bool_]],
+        read_ends: Callable[[Encoding, Texts], tuple[Keys, Keys]],
+    ) -> None:
         name = encoding.column.name
         self.keys = encoding.encode(joined(originals, name))
         listed = joined(classes, name).dictionary_encode()
@@ -92,7 +107,7 @@ class _Cover:
         codes = listed.indices.to_numpy(zero_copy_only=False)
         self.table: NDArray[np.bool_] | None = None
         if encoding.is_nominal:
-            self.table = find_covered(encoding, texts)[codes]
+            self.table = read_values(encoding, texts)[codes]
         else:
             low, high = read_ends(encoding, np.array(texts, dtype=np.str_))
             self.low, self.high = low[codes], high[codes]

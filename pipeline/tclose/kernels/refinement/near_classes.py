@@ -48,14 +48,15 @@ def make_boxes(centres, levels, weights, sizes):
     classes, starts = cut_boxes(numeric, nominal, weights, BOX_CLASSES)
     numeric, nominal = numeric.take(classes, axis=1), nominal.take(classes, axis=1)
     sizes, n_boxes = sizes[classes].astype(np.float64), starts.size - 1
-    ranges = *find_ranges(numeric, starts), *find_ranges(nominal, starts)
+    low, high = find_ranges(numeric, starts)
+    lowest, highest = find_ranges(nominal, starts)
     smallest = np.minimum.reduceat(sizes, starts[:-1])
     places, box_of = np.empty_like(classes), np.empty_like(classes)
     places[classes] = np.arange(classes.size)
     box_of[classes] = np.repeat(np.arange(n_boxes), np.diff(starts))
     return Boxes(
         numeric, nominal, weights, sizes, np.empty(sizes.size), classes, places, box_of,
-        starts[:-1], starts[1:].copy(), *ranges, smallest, np.empty(n_boxes),
+        starts[:-1], starts[1:].copy(), low, high, lowest, highest, smallest, np.empty(n_boxes),
     )  # fmt: skip
 
 
