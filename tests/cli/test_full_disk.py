@@ -48,3 +48,15 @@ class TestFilesOnAFullDisk:
         assert "people.yaml: cannot be written (No space left" in capsys.readouterr().err
         assert not Path("people.yaml").exists()
         assert main(["init", "people.csv"]) == 0
+
+
+@pytest.mark.usefixtures("_here")
+@pytest.mark.parametrize(
+    "command", ["show {name}", "keys --out {name}", "init people.csv --out {name}/a.yaml"]
+)
+def test_a_name_that_no_file_can_have_is_wrong_usage(command, capsys):
+    write_csv(Path("people.csv"), people())
+    assert main(command.format(name="n" * 300).split()) == 2
+    told = capsys.readouterr().err
+    assert "File name too long; give files and folders shorter names" in told
+    assert list(Path().iterdir()) == [Path("people.csv")]

@@ -62,8 +62,9 @@ def _perform(arguments: argparse.Namespace) -> int:
         _look_for_interrupt()
         from tclose.runtime.engines.engine import to_safe_error
 
-        complain(str(to_safe_error(error, arguments.command)))
-        return 1
+        safe = to_safe_error(error, arguments.command)
+        complain(str(safe))
+        return safe.exit_code
 
 
 def _look_for_interrupt() -> None:

@@ -1,6 +1,7 @@
 """Engines that run tasks: this process, a local Dask cluster, or an existing one."""
 
 import contextlib
+import errno
 import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -17,7 +18,7 @@ from tclose.data.places.process_limits import (
     find_unwritable,
     machine_memory,
 )
-from tclose.errors import LostError, TaskError, TcloseError, UnreachableError
+from tclose.errors import LostError, OutputError, TaskError, TcloseError, UnreachableError
 from tclose.policy.policy import Policy
 from tclose.policy.sections.engine_settings import LOCAL, EngineSettings
 from tclose.runtime.engines.dask_logs import silence_dask_logs
@@ -327,6 +328,8 @@ def to_safe_error(error: BaseException, place: str) -> TcloseError:
         trace = trace.tb_next
     if isinstance(error, MemoryError):
         return LostError(f"{place}: out of memory; give engine.memory_per_worker more")
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return OutputError(f"{place}: {error.strerror}; give files and folders shorter names")
     lost = isinstance(error, (OSError, CancelledError)) and not isinstance(error, _LASTING)
     kind = LostError if lost else TaskError
     if isinstance(error, OSError) and error.strerror:
