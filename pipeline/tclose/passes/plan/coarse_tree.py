@@ -19,8 +19,9 @@ from tclose.model.array_types import Float64, Int64
 from tclose.passes.plan.quantile_subsets import Subsets
 
 # Smaller regions would be more parallel, but classes meet no others than those of their region:
-# four regions of 134,000 records lost half as much again as one.
-MIN_REGION_RECORDS = 250_000
+# four regions of 134,000 records lost half as much again as one. Not a quarter of a million: tables
+# of a million are cut as before when some records have left.
+MIN_REGION_RECORDS = 240_000
 MAX_REGION_RECORDS = 500_000
 USUAL_REGIONS = 16
 LEAVES_PER_REGION = 16
