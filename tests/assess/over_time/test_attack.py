@@ -230,17 +230,19 @@ class TestOtherTools:
             }
         )
 
-    def attack(self, folder: Path, suffix: str, ages: Any = OURS) -> AttackResult:
-        policies = [
+    def people(self, folder: Path) -> list[Any]:
+        return [
             self.originals(folder, 1, {"ann": 20, "bob": 30, "cyd": 40, "dan": 50}, [1, 2, 3, 4]),
             self.originals(folder, 2, {"ann": 20, "cyd": 40, "dan": 50, "eve": 50}, [1, 3, 4, 5]),
         ]
+
+    def attack(self, folder: Path, suffix: str, ages: Any = OURS) -> AttackResult:
         places = [folder / f"first{suffix}", folder / f"second{suffix}"]
         for place, of_release, pay in zip(places, ages, ([1, 2, 3, 4], [1, 3, 4, 5]), strict=True):
             age = np.repeat(of_release, 2).tolist()
             table = pa.table({"age": age, "sex": ["*"] * 4, "pay": pay})
             (pa_csv.write_csv if suffix == ".csv" else pq.write_table)(table, place)
-        return attack_releases(places, policies, "who", None, QUIET)
+        return attack_releases(places, self.people(folder), "who", None, QUIET)
 
     @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
     def test_everybody_is_found(self, suffix: str, tmp_path: Path) -> None:
@@ -268,6 +270,19 @@ class TestOtherTools:
     def test_notations_of_other_tools_say_the_same(self, ages: Any, tmp_path: Path) -> None:
         found = self.attack(tmp_path, ".csv", ages)
         assert found.by_linking == self.attack(tmp_path, ".csv").by_linking
+
+    def test_fields_may_be_cut_by_semicolons(self, tmp_path: Path) -> None:
+        """As ARX exports them."""
+        expected = self.attack(tmp_path, ".csv")
+        for name, (low, high), pays in zip(
+            ("first", "second"), self.OTHERS[0], ((1, 2, 3, 4), (1, 3, 4, 5)), strict=True
+        ):
+            rows = zip((low, low, high, high), pays, strict=True)
+            lines = ["age;sex;pay", *(f"{age};*;{pay}" for age, pay in rows)]
+            (tmp_path / f"{name}.csv").write_text("\n".join(lines))
+        places = [tmp_path / "first.csv", tmp_path / "second.csv"]
+        found = attack_releases(places, self.people(tmp_path), "who", None, QUIET)
+        assert found.by_linking == expected.by_linking
 
     def test_a_notation_that_is_not_known_is_refused(self, tmp_path: Path) -> None:
         message = r"first.csv: column 'age': 1 different values .* write intervals as \[20, 40\]"

@@ -24,11 +24,13 @@ from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import DataError, OutputError
 from tclose.model.array_types import Int64
 from tclose.policy.policy import Policy
+from tclose.policy.suggest.csv_dialect import detect_delimiter
 from tclose.releases.catalog.catalog import find_release
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.repository.repository import read_manifest
 
 TABLES = (".parquet", ".csv")
+_HEAD_BYTES = 1 << 20
 _CODE = r"^[+-]?0\d"  # numbers with leading zeros are texts
 
 
@@ -123,8 +125,13 @@ def _read_parquet(stream: BinaryIO) -> pa.Table:
 
 
 def _read_csv(content: bytes, quasi: Sequence[str]) -> pa.Table:
-    """Read CSV as originals are: empty fields lack values, numbers with leading zeros are codes."""
-    table = pa_csv.read_csv(pa.BufferReader(content))
+    """Read CSV as originals are: empty fields lack values, numbers with leading zeros are codes.
+
+    Whatever cuts its fields.
+    """
+    head = content[:_HEAD_BYTES].decode("utf-8", "replace").removeprefix("\ufeff")
+    parsing = pa_csv.ParseOptions(delimiter=detect_delimiter(head))
+    table = pa_csv.read_csv(pa.BufferReader(content), parse_options=parsing)
     read = [name for name in quasi if name in table.column_names]
     if not read:
         return table
@@ -134,7 +141,9 @@ def _read_csv(content: bytes, quasi: Sequence[str]) -> pa.Table:
         null_values=[""],
         strings_can_be_null=True,
     )
-    texts = pa_csv.read_csv(pa.BufferReader(content), convert_options=as_texts)
+    texts = pa_csv.read_csv(
+        pa.BufferReader(content), parse_options=parsing, convert_options=as_texts
+    )
     for name in read:
         is_code = pc.any(pc.match_substring_regex(texts[name], _CODE)).as_py()
         if is_text(table[name].type) or (pa.types.is_integer(table[name].type) and is_code):

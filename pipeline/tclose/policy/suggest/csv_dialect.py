@@ -40,7 +40,7 @@ def detect_dialect(path: str, name: str) -> CsvDialect:
     with open_input(path) as stream:
         head = codecs.getincrementaldecoder(encoding)("replace").decode(stream.read(_HEAD_BYTES))
     head = head.removeprefix("\ufeff")
-    delimiter = _detect_delimiter(head)
+    delimiter = detect_delimiter(head)
     _check_header(_read_first_line(head, delimiter), name)
     return CsvDialect(encoding, delimiter)
 
@@ -71,8 +71,11 @@ def _detect_encoding(path: str) -> str:
     return "iso8859-1" if has_c1 else "cp1252"
 
 
-def _detect_delimiter(head: str) -> str:
-    """The character that cuts most lines into as many fields, and into the most."""
+def detect_delimiter(head: str) -> str:
+    """The character that cuts most lines into as many fields, and into the most.
+
+    ``head``: the beginning of a file.
+    """
     whole = head.rpartition("\n")[0] or head
     best, delimiter = (0.0, 1), ","
     for candidate in _DELIMITERS:
