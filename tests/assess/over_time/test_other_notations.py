@@ -57,6 +57,7 @@ class TestIntervals:
             (">65", (66, 90)),
             ("≥65", (65, 90)),
             ("65+", (65, 90)),
+            ("0-1e30", (0, 2**63 - 1)),
             ("2*", (20, 29)),
             ("1**", (100, 199)),
             ("**", (18, 90)),
@@ -104,7 +105,20 @@ class TestIntervals:
             assert (first <= value <= last) == is_covered
 
     @pytest.mark.parametrize(
-        "text", ["", "young", "40-20", "35.5", "[5, 3]", "1-2-3", "1/3", "[20 40]", "2*3", "nan"]
+        "text",
+        [
+            "",
+            "young",
+            "40-20",
+            "35.5",
+            "[5, 3]",
+            "1-2-3",
+            "1/3",
+            "0-1e999999999",
+            "[20 40]",
+            "2*3",
+            "nan",
+        ],
     )
     def test_others_are_refused(self, text: str) -> None:
         with pytest.raises(

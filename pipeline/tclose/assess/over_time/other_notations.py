@@ -19,7 +19,12 @@ from numpy.typing import NDArray
 from tclose.assess.covering import values_by_name
 from tclose.data.keys import Encoding, Keys
 from tclose.errors import DataError
-from tclose.methods.generalisation.notation import Texts, parse_set, read_values
+from tclose.methods.generalisation.notation import (
+    Texts,
+    parse_set,
+    read_number,
+    read_values,
+)
 
 # The smallest and the largest key that a text covers.
 Ends = tuple[int | float, int | float]
@@ -137,11 +142,10 @@ def _find_key(encoding: Encoding, text: str, if_endless: float) -> Fraction | No
         pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
     )
     try:
-        if is_number and "/" not in text:
-            parts = 10**dtype.scale if pa.types.is_decimal(dtype) else 1
-            return Fraction(text.strip()) * parts
+        if is_number:
+            return read_number(text) * (10**dtype.scale if pa.types.is_decimal(dtype) else 1)
         return Fraction(encoding.encode(read_values([text.strip()], dtype))[0].item())
-    except (ValueError, OverflowError, DataError):  # pyarrow's errors of values are among them
+    except (ValueError, DataError):  # pyarrow's errors of values are among them
         return None
 
 
@@ -152,13 +156,18 @@ def _is_endless(text: str) -> bool:
 def _first_key(encoding: Encoding, key: Fraction, is_covered: bool) -> int | float:
     if encoding.has_float_keys:
         return float(key) if is_covered else nextafter(float(key), inf)
-    return ceil(key) if is_covered else floor(key) + 1
+    return _hold(ceil(key) if is_covered else floor(key) + 1)
 
 
 def _last_key(encoding: Encoding, key: Fraction, is_covered: bool) -> int | float:
     if encoding.has_float_keys:
         return float(key) if is_covered else nextafter(float(key), -inf)
-    return floor(key) if is_covered else ceil(key) - 1
+    return _hold(floor(key) if is_covered else ceil(key) - 1)
+
+
+def _hold(key: int) -> int:
+    """The key, or the nearest one that an int64 holds."""
+    return max(-(2**63), min(key, 2**63 - 1))
 
 
 def _find_values(

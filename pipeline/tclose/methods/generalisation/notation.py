@@ -7,6 +7,7 @@ set; "*" is any value; an end ".." is left open. Texts that could be mistaken fo
 
 import json
 import re
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from math import ceil, inf, nextafter
 from typing import Any
@@ -29,6 +30,7 @@ _INTERVAL = re.compile(rf"\[({_TEXT}), ({_TEXT})\]")
 _HALF_OPEN = re.compile(rf"\[({_TEXT}), ({_TEXT})\)")
 _SET = re.compile(rf"\{{((?:{_TEXT})(?:, (?:{_TEXT}))+)\}}")
 _ONE = re.compile(_TEXT)
+_MOST_DIGITS = 300  # of floats and more than of decimals
 _NEXT = re.compile(rf"(?:, )?({_TEXT})")
 
 
@@ -119,8 +121,8 @@ def read_ends(encoding: Encoding, texts: Texts) -> tuple[Keys, Keys]:
 def _read_half_open(encoding: Encoding, match: re.Match[str]) -> tuple[int | float, int | float]:
     """The smallest and the largest key in "[low, high)"."""
     try:
-        low, high = (Fraction(end) for end in match.groups())
-    except (ValueError, ZeroDivisionError):
+        low, high = (read_number(end) for end in match.groups())
+    except ValueError:
         raise DataError(
             "a released value is not an interval, [low, high), of numbers; release again, or audit "
             "the file as it was written"
@@ -129,6 +131,24 @@ def _read_half_open(encoding: Encoding, match: re.Match[str]) -> tuple[int | flo
         return float(low), nextafter(float(high), -inf)
     parts = 10**encoding.type.scale if pa.types.is_decimal(encoding.type) else 1
     return ceil(low * parts), ceil(high * parts) - 1
+
+
+def read_number(text: str) -> Fraction:
+    """Read a number as it is written.
+
+    Raises
+    ------
+    ValueError
+        It is none, or so large or small that no attribute has it: written out it would be of as
+        many digits as whoever wrote it likes.
+    """
+    try:
+        number = Decimal(text.strip())
+    except InvalidOperation:
+        raise ValueError from None
+    if not number.is_finite() or abs(number.adjusted()) > _MOST_DIGITS:
+        raise ValueError
+    return Fraction(number)
 
 
 def read_values(texts: list[str], dtype: pa.DataType) -> pa.Array:
