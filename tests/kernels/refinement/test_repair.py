@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.naive import naive_kernels as naive
+from support.naive import naive_refine
 from support.tables.classed_records import Ground, grounds
 from support.tables.random_tables import (
     class_sizes,
@@ -123,6 +124,20 @@ class TestProperties:
     def test_ends_with_all_classes_within_or_with_one_class(self, table: ClassedTable) -> None:
         labels, n_classes = table.merge(table.find_above(table.labels))
         assert n_classes == 1 or not table.find_above(labels)
+
+    @repeatable
+    @given(classed_tables())
+    def test_takes_in_what_a_look_at_all_partners_finds(self, table: ClassedTable) -> None:
+        """No partner is passed over by a bound whose union is within every limit."""
+        above, before = table.find_above(table.labels), naive.groups(table.labels)
+
+        def is_close(rows: list[int]) -> bool:
+            return all(table.emd(a, rows) < limit for a, limit in enumerate(table.limits))
+
+        weights = np.ones(len(table.nominal)) if table.weights is None else table.weights
+        columns = table.numeric, table.nominal, weights
+        expected = naive_refine.merge_above(columns, before, above, is_close)
+        assert naive.groups(table.merge(above)[0]) == expected
 
     @repeatable
     @given(classed_tables())

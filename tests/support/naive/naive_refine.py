@@ -4,13 +4,16 @@ Records are a `support.tables.classed_records.ClassedRecords`; a class is a list
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
 from support.naive import naive_kernels as naive
 from support.tables.classed_records import ClassedRecords
+from tclose.kernels.refinement.repair import N_PARTNERS
 
 Classes = list[list[int]]
 # Rows that go from the first class to the second, and from the second to the first.
@@ -233,3 +236,37 @@ def rank_partners(
         cost = distance * int(sizes[c]) * int(sizes[other]) / int(sizes[c] + sizes[other])
         ranked.append((cost, other))
     return sorted(ranked)
+
+
+def merge_above(
+    columns: tuple[np.ndarray, np.ndarray, np.ndarray],
+    classes: Classes,
+    above: Sequence[int],
+    is_close: Callable[[list[int]], bool],
+) -> Classes:
+    """Classes of which those above a limit take in the cheapest partner that makes them close.
+
+    Where none does they take in the cheapest on the way. ``columns``: as in clustering.
+    """
+    numeric, nominal, weights = columns
+    classes = [list(rows) for rows in classes]
+    sizes = np.array([len(rows) for rows in classes])
+    centres = np.zeros((len(classes), len(numeric)))
+    levels = np.zeros((len(classes), len(nominal)), dtype=np.int32)
+    for c, rows in enumerate(classes):
+        for j, i in product(range(len(numeric)), rows):
+            centres[c, j] += numeric[j, i] / len(rows)
+        for j, codes in enumerate(nominal):
+            counts = Counter(codes[rows].tolist())
+            levels[c, j] = min(counts, key=lambda code: (-counts[code], code))
+    for c in above:
+        is_done = not sizes[c]
+        while not is_done and (ranked := rank_partners(centres, levels, weights, sizes, c)):
+            partners = [other for _, other in ranked[:N_PARTNERS]]
+            close = [other for other in partners if is_close(classes[c] + classes[other])]
+            other, is_done = (close or partners)[0], bool(close)
+            centres[c] += sizes[other] / (sizes[c] + sizes[other]) * (centres[other] - centres[c])
+            levels[c] = levels[other if sizes[other] > sizes[c] else c]
+            classes[c], classes[other] = classes[c] + classes[other], []
+            sizes[c], sizes[other] = sizes[c] + sizes[other], 0
+    return [sorted(rows) for rows in classes if rows]
