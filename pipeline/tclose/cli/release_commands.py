@@ -121,7 +121,12 @@ def _print_release(arguments: argparse.Namespace, outcome: "Outcome") -> None:
         return
     say(_format_published(outcome))
     report = report_release(
-        outcome.manifest, place, outcome.seconds, outcome.budget, outcome.beside
+        outcome.manifest,
+        place,
+        outcome.seconds,
+        outcome.budget,
+        outcome.beside,
+        outcome.over_time,
     )
     show(report)
     if outcome.current != outcome.release.name:

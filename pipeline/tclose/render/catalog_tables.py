@@ -10,6 +10,7 @@ from tclose.releases.manifest.privacy_sections import JointResult, Privacy, TRes
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.render.catalog_listing import ListedRelease, Maker, RepositoryListing, ShownRelease
 from tclose.render.release_tables import release_rows, utility_rows
+from tclose.render.series_rows import series_rows
 from tclose.render.text_tables import align_rows, render_table
 
 _MOST_FILES = 20  # that are listed for a person to read
@@ -84,6 +85,12 @@ def report_one(release: ShownRelease) -> str:
     listed += [("", d.path, "", f"{d.bytes:,}") for d in manifest.documents]
     listed += [("", f.path, f"{f.rows:,}", f"{f.bytes:,}") for f in files[:_MOST_FILES]]
     lines = [render_table(_head_rows(release) + release_rows(manifest))]
+    if release.over_time is not None:
+        lines += [
+            "",
+            "together with the series (internal)",
+            render_table(series_rows(release.over_time)),
+        ]
     if release.utility is not None:
         lines += [
             "",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from tclose.model.column_terms import Distance
 from tclose.releases.manifest.dictionary import printable
+from tclose.releases.manifest.inside_sections import SeriesSection
 from tclose.releases.manifest.internal_manifest import CategoryShares, Utility
 from tclose.releases.manifest.privacy_sections import (
     JointResult,
@@ -25,6 +26,7 @@ from tclose.releases.manifest.sections import (
     SkewnessSection,
 )
 from tclose.render.analyses_rows import analyses_rows
+from tclose.render.series_rows import series_rows
 from tclose.render.text_tables import render_table
 
 if TYPE_CHECKING:
@@ -38,13 +40,14 @@ def report_release(
     seconds: dict[str, float],
     budget: dict[str, float] | None = None,
     beside: Sequence[str] = (),
+    over_time: SeriesSection | None = None,
 ) -> str:
     """Verdict, k and t asked and achieved, classes, loss, times, and where the release is.
 
     ``budget``: epsilon of columns over all releases of the same records that have noise on them;
-    ``beside``: other releases of the same input files.
+    ``beside``: other releases of the same input files; ``over_time``: of a release of a series.
     """
-    rows = release_rows(manifest)
+    rows = release_rows(manifest) + series_rows(over_time)
     for name, epsilon in (budget or {}).items():
         rows.append((f"all draws of {name}", f"epsilon {epsilon:g}, with those of other releases"))
     if seconds:

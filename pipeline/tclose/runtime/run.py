@@ -10,6 +10,7 @@ from tclose.data.files.inspection import FileContent
 from tclose.data.places.locations import Location, is_utf8, parse_location, show_name
 from tclose.errors import OutputError, VerificationError
 from tclose.policy.policy import Policy
+from tclose.releases.manifest.inside_sections import SeriesSection
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.repository.repository import ReleaseRepository, read_internal, read_manifest
 from tclose.releases.stores.lease import LeaseToken
@@ -83,7 +84,7 @@ class Outcome:
     """The outcome of a run.
 
     ``budget``: epsilon of columns whose noise other releases have drawn too; ``beside``: other
-    releases of the same input files.
+    releases of the same input files; ``over_time``: what it and those before it have together.
     """
 
     release: Location
@@ -94,6 +95,7 @@ class Outcome:
     budget: dict[str, float] = field(default_factory=dict)
     signed_now: bool = False
     beside: tuple[str, ...] = ()
+    over_time: SeriesSection | None = None
 
 
 def outcome_of(run: Run, *, already_published: bool) -> Outcome:
@@ -108,7 +110,15 @@ def outcome_of(run: Run, *, already_published: bool) -> Outcome:
     current = run.repository.current()
     beside = tuple(other.release for other in full.same_input)
     return Outcome(
-        release, manifest, already_published, seconds, current, budget, run.signed_now, beside
+        release,
+        manifest,
+        already_published,
+        seconds,
+        current,
+        budget,
+        run.signed_now,
+        beside,
+        full.over_time,
     )
 
 

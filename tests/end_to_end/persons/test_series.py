@@ -69,6 +69,29 @@ def test_releases_hold_together(made: list[Released]) -> None:
         assert said["largest_emd"]["income"] == pytest.approx(float(largest))
 
 
+def test_figures_are_shown_inside(
+    made: list[Released], copied: SeriesMonths, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After a run, and by `show`, but not of a release whose internal part is elsewhere."""
+    policy, said = copied.policy(1), made[1].internal["over_time"]
+    (path := tmp_path / "policy.yaml").write_text(json.dumps(policy))
+    place = copied.folder / "releases" / "panel-1" / made[1].folder.name
+    assert main(["run", str(path), "--quiet"]) == 0
+    assert main(["show", str(place)]) == 0
+    told = capsys.readouterr().out
+    left = f"{said['leavers']} persons of the release before, {said['leavers_exposed']} of them"
+    for line in (
+        f"{said['cells']}, the smallest of {said['smallest_cell']} persons (asked {K})",
+        f"asked {float(T):g}, largest EMD of a cell {said['largest_emd']['income']:.6f}",
+        f"{said['left_out']} records, so that cells hold",
+        f"{left} found by subtraction (report)",
+    ):
+        assert told.count(line) == 2, line
+    shutil.rmtree(place / "internal")
+    assert main(["show", str(place)]) == 0
+    assert "together with the series" not in capsys.readouterr().out
+
+
 def test_figures_of_persons_who_move(made: list[Released], months: SeriesMonths) -> None:
     first, second = (read_classes(one) for one in made[:2])
     said = made[1].internal["over_time"]

@@ -1,0 +1,28 @@
+"""Rows of tables on a release together with the earlier ones of its series: internal figures."""
+
+from tclose.releases.manifest.inside_sections import SeriesSection
+
+
+def series_rows(series: SeriesSection | None) -> list[tuple[str, str]]:
+    """Tabulate what a release and those before it hold together; none of one that stands alone."""
+    if series is None:
+        return []
+    cells = f"{series.cells:,}, the smallest of {series.smallest_cell:,} persons (asked {series.k})"
+    left = (
+        f"{series.leavers:,} persons of the release before, {series.leavers_exposed:,} of them "
+        f"found by subtraction ({series.departures})"
+    )
+    rows = [
+        ("over time", f"release {series.number:,} of {series.series}, window {series.window:,}"),
+        ("  cells", cells),
+        *(
+            (f"  t of {name}", f"asked {t:g}, largest EMD of a cell {series.largest_emd[name]:.6f}")
+            for name, t in series.t.items()
+        ),
+        ("  left out", f"{series.left_out:,} records, so that cells hold"),
+        ("  left", left),
+    ]
+    if series.stale:
+        most = f"{series.stalest:,} release{'' if series.stalest == 1 else 's'}"
+        rows.append(("  held", f"{series.stale:,} records of others who left, for up to {most}"))
+    return rows
