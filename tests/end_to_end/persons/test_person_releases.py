@@ -181,6 +181,7 @@ class TestTraces:
 
 
 class TestVerification:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("name", "found"), [("k", "at least 4 persons"), ("t", "t of cost over persons")]
     )

@@ -132,6 +132,7 @@ def test_nobody_of_a_cell_is_left_out_alone(departures: str, n_out: int) -> None
 BEFORE = {p: (p // 6, p % 3) for p in range(12)}
 
 
+@pytest.mark.every_case  # each takes milliseconds
 @pytest.mark.parametrize(
     ("departures", "after", "stale", "found"),
     [
