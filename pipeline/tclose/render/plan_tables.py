@@ -10,7 +10,7 @@ from tclose.releases.manifest.plan_document import (
     PlannedSeries,
     PlannedSuppression,
 )
-from tclose.render.release_tables import format_parameters
+from tclose.render.release_tables import format_changed, format_parameters
 from tclose.render.text_tables import render_table
 
 
@@ -149,6 +149,8 @@ def _format_column(column: PlannedColumn) -> str:
     parts.append(column.treatment)
     if column.expected_loss is not None:
         parts.append(f"loss about {_format_between(column.expected_loss, column.loss_of_sample)}")
+    if column.shares is not None:
+        parts.append(format_changed(column.shares))
     return "; ".join(parts)
 
 

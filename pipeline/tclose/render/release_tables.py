@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from tclose.model.column_terms import Distance
 from tclose.releases.manifest.dictionary import printable
-from tclose.releases.manifest.inside_sections import SeriesSection
-from tclose.releases.manifest.internal_manifest import CategoryShares, Utility
+from tclose.releases.manifest.inside_sections import CategoryShares, SeriesSection
+from tclose.releases.manifest.internal_manifest import Utility
 from tclose.releases.manifest.privacy_sections import (
     JointResult,
     NoiseResult,
@@ -276,9 +276,14 @@ def utility_rows(figures: Utility) -> list[tuple[str, str]]:
 
 
 def _format_shares(shares: CategoryShares) -> str:
+    return f"total variation {shares.total_variation:.3g}; {format_changed(shares)}"
+
+
+def format_changed(shares: CategoryShares) -> str:
+    """Format how many categories no released row has, and how many have far fewer or more."""
     return (
-        f"total variation {shares.total_variation:.3g}; of {shares.categories:,} categories "
-        f"{shares.lost:,} lost, {shares.shrunk:,} shrunk and {shares.grown:,} grown by over a tenth"
+        f"of {shares.categories:,} categories {shares.lost:,} lost; of those with 2k records or "
+        f"more {shares.shrunk:,} shrunk and {shares.grown:,} grown by over a tenth"
     )
 
 

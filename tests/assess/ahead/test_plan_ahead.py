@@ -69,6 +69,21 @@ def test_of_a_whole_table_it_is_the_loss_of_the_release(path: Path) -> None:
     assert told == lost["per_attribute"]
 
 
+def test_changed_shares_of_categories_are_told(path: Path) -> None:
+    """As they are of the release, by its internal manifest."""
+    keys: dict[str, Any] = {"method": {"name": "t-closeness-first", "refine": "off"}}
+    attributes = ATTRIBUTES | {"sex": {"role": QUASI, "aggregate": "mode"}}
+    document = make_document(path, attributes=attributes, **keys)
+    planned, released = look_ahead(document), release(document)
+    shares = {c.name: c.shares for c in planned.columns}
+    assert {name for name, of in shares.items() if of is not None} == {"sex"}
+    assert shares["sex"] is not None
+    assert shares["sex"].to_json() == released.internal["utility"]["shares"]["sex"]
+    rows = dict(plan_rows(planned, plan_ahead(parse_policy(document), Progress("none"))[1], 0))
+    said = f"of {shares['sex'].categories} categories {shares['sex'].lost} lost; of those with 2k"
+    assert said in rows["column sex"]
+
+
 def test_values_that_a_class_gives_are_no_losses_of_a_plan(tmp_path: Path) -> None:
     table = records()
     ages = [None if i % 7 == 0 else age for i, age in enumerate(table["age"].to_pylist())]

@@ -191,7 +191,10 @@ def test_events_are_refused(copied: SeriesMonths, tmp_path: Path) -> None:
 
 
 def test_plan_of_the_next_month(
-    copied: SeriesMonths, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    copied: SeriesMonths,
+    made: list[Released],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
     """It says what room classes have, and warns of no release that this one is held with."""
     path = tmp_path / "next.yaml"
@@ -212,6 +215,32 @@ def test_plan_of_the_next_month(
     assert 0 < said["expected_left_out"] <= 0.001
     assert f"new classes of {said['made_k']} persons within 0.21 for income, if " in shown
     assert f"{said['leavers']:,} persons of the release before are not in this one" in shown
+    lost = f"{made[2].manifest['information_loss']['total']:.3g}"
+    assert "total" not in planned["expected_loss"]
+    assert f"release panel-2/{made[2].folder.name}, which lost {lost}, stay together" in shown
+
+
+@pytest.mark.parametrize("departures", ["report", "hold"])
+def test_plan_of_the_first_month_has_the_price_of_its_room(
+    departures: str, months: SeriesMonths, made: list[Released], tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Its classes are larger and closer than those of a release by itself, and lose more."""
+    policy = months.policy(0, departures=departures)
+    policy["output"] = {"path": str(tmp_path / "releases")}
+    if departures == "hold":
+        policy["attributes"] |= {"tag": "identifier"}
+    (path := tmp_path / "first.yaml").write_text(json.dumps(policy))
+    assert main(["plan", str(path), "--json", "--quiet"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    lost = made[0].manifest["information_loss"]["total"]
+    assert planned["expected_loss"]["total"] == pytest.approx(lost, rel=0.1)
+    alone = {key: value for key, value in policy["privacy"].items() if key != "over_time"}
+    policy.pop("series")
+    path.write_text(json.dumps(policy | {"privacy": alone}))
+    assert main(["plan", str(path), "--json", "--quiet"]) == 0
+    by_itself = json.loads(capsys.readouterr().out)["expected_loss"]["total"]
+    assert by_itself < 0.9 * planned["expected_loss"]["total"]
 
 
 def test_one_run_at_a_time(copied: SeriesMonths) -> None:

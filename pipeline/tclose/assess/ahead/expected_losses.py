@@ -9,8 +9,9 @@ as the outermost records have no near ones in a larger table either. So the loss
 told, too; the whole table's is often between these, but not always. Nothing is decided by it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,15 @@ from tclose.passes.plan.notices.compile_notice import COMPILING, kernels_are_com
 from tclose.passes.plan.notices.costs.class_seconds import ClassWork
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import SearchBudget, choose_search_budget
-from tclose.passes.series.series_verdict import HOLD
+from tclose.passes.series.link_persons import (
+    SERIES,
+    SeriesLink,
+    limits_made_for,
+    look_up_window,
+)
 from tclose.policy.policy import Policy
+from tclose.releases.manifest.inside_sections import CategoryShares
+from tclose.releases.repository.contents import read_manifest
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import Run
 
@@ -51,7 +59,7 @@ class ExpectedLosses:
     ``n_left_out``:
     records of the sample that are kept, and that are left out; ``work``: seconds that the classes
     of all records are expected to take, None where that is not known; ``is_faster``:
-    the search was a shorter one.
+    the search was a shorter one; ``shares``: of the categories of the sample, by column.
     """
 
     sampled: Float64
@@ -61,6 +69,7 @@ class ExpectedLosses:
     n_left_out: int
     work: ClassWork | None
     is_faster: bool
+    shares: Mapping[str, CategoryShares]
 
 
 def expect_losses(
@@ -73,13 +82,13 @@ def expect_losses(
     run : that has made the plan
     scratch : a private folder, for the samples
     """
-    over_time = run.policy.privacy.over_time
-    if over_time is not None and over_time.departures == HOLD:
-        return "records that are held are not in the table alone"
+    series = run.workspace.load(SERIES)
+    if series and series[0].window.releases:
+        return describe_before(run)
     drawn = draw_records(run, size, progress)
     if plan.keeps_persons and not drawn.is_whole:
         return "a sample of records would not have all records of a person"
-    policy, is_faster = _without_long_search(run.policy.without_series(), len(drawn.table))
+    policy, is_faster = _without_long_search(_with_room(run.policy, series), len(drawn.table))
     is_compiled = kernels_are_compiled(
         choose_search_budget(policy.method.refine, len(drawn.table)),
         keeps_persons=plan.keeps_persons,
@@ -94,6 +103,40 @@ def expect_losses(
         return f"a trial release of {len(drawn.table):,} records failed: {error}"
     # The first release of all took what compiling takes.
     return expected if is_compiled or len(sizes) > 1 else replace(expected, work=None)
+
+
+def describe_before(run: Run) -> str:
+    """Say why the loss of a later release of a series is not tried, and what the one before lost.
+
+    Classes of earlier releases stay together in it, whom a trial by itself would part.
+    """
+    before = look_up_window(run)[1][-1]
+    manifest = read_manifest(before.place)
+    lost = "" if manifest is None else f", which lost {manifest.information_loss.total:.3g}"
+    return f"classes of release {before.name}{lost}, stay together, and lose more as persons move"
+
+
+def _with_room(policy: Policy, series: Sequence[SeriesLink]) -> Policy:
+    """The policy of a release by itself; of a series' first one with classes that leave room.
+
+    Parameters
+    ----------
+    series : one, without earlier releases, or none
+    """
+    alone = policy.without_series()
+    if not series:
+        return alone
+    made = {
+        name: min(limit, policy.privacy.limit(name) if own is None else Fraction(str(own)))
+        for name, limit in limits_made_for(policy).items()
+        for own in [policy.attributes[name].t]
+    }
+    attributes = {
+        name: settings.model_copy(update={"t": float(made[name])}) if name in made else settings
+        for name, settings in alone.attributes.items()
+    }
+    privacy = alone.privacy.model_copy(update={"k": series[0].made_k})
+    return alone.model_copy(update={"attributes": attributes, "privacy": privacy})
 
 
 def _without_long_search(policy: Policy, n_records: int) -> tuple[Policy, bool]:
@@ -121,13 +164,14 @@ class _Ahead:
         by_record = not self.policy.method.generalises and not self.drawn.has_gaps
         is_priced = bool(left_out.any()) and by_record
         with progress.following("try", len(sizes) + is_priced, label="trying on some") as step:
-            counts, losses, works = [], [], []
+            counts, losses, works, shares = [], [], [], dict[str, CategoryShares]()
             for size in sizes:
                 rows = self._choose(size)
                 trial = self._release(rows[~left_out[rows]], f"kept-{size}")
                 counts.append(len(trial.originals))
                 losses.append(trial.measure_all(encodings))
                 works.append(trial.class_work)
+                shares = trial.describe_shares()
                 step()
             falls = [not self._has_heavy_tails(encoding) for encoding in encodings]
             kept_losses = _extrapolate(counts, losses, self.drawn.n_table, np.array(falls))
@@ -144,6 +188,7 @@ class _Ahead:
             n_left_out=int(np.count_nonzero(left_out)),
             work=works[-1].times(self.drawn.n_table / counts[-1]),
             is_faster=is_faster,
+            shares=shares,
         )
 
     def _has_heavy_tails(self, encoding: Encoding) -> bool:

@@ -83,6 +83,7 @@ def _add_losses(
             update={
                 "expected_loss": kept_losses[column.name],
                 "loss_of_sample": sampled[column.name],
+                "shares": expected.shares.get(column.name),
             }
         )
         if column.name in kept_losses

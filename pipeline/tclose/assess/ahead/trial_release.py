@@ -17,14 +17,16 @@ from tclose.data.files.column_names import free_name
 from tclose.data.keys import Encoding
 from tclose.model.array_types import Float64, Int64
 from tclose.passes.microaggregate.aggregate_task import REGION_RESULTS
-from tclose.passes.microaggregate.losses import merge_losses
+from tclose.passes.microaggregate.losses import merge_losses, name_shares
 from tclose.passes.microaggregate.microaggregate import MICROAGGREGATE
 from tclose.passes.plan.decide import DECIDE
 from tclose.passes.plan.notices.costs.class_seconds import ClassWork
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.plan.search_budget import SearchBudget
+from tclose.passes.publish.utility_summary import describe_shares
 from tclose.passes.release import TRIAL
 from tclose.policy.policy import Policy
+from tclose.releases.manifest.inside_sections import CategoryShares
 from tclose.runtime.engines.engine import InProcess
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Runner
@@ -61,6 +63,13 @@ class TrialRelease:
         scales = [1.0 if e.is_nominal else _share_of_range(e, other) for e, other in pairs]
         losses: Float64 = means * np.array(scales)
         return losses
+
+    def describe_shares(self) -> dict[str, CategoryShares]:
+        """Describe the released shares of each column's categories, where it has some."""
+        merged = merge_losses([one.losses for one in self.run.workspace.load(REGION_RESULTS)])
+        plan = self.run.workspace.load(PLAN)
+        shares = name_shares(merged, plan)
+        return {name: describe_shares(counts, plan.k) for name, counts in shares.items()}
 
     def measure_some(self, numbers: Int64, encodings: Sequence[Encoding]) -> Float64:
         """The same of the records of some numbers, where classes release one value each."""

@@ -13,7 +13,8 @@ from tclose.passes.microaggregate.utility import (
     measure_changes,
     measure_il1s,
 )
-from tclose.releases.manifest.internal_manifest import CategoryShares, Utility
+from tclose.releases.manifest.inside_sections import CategoryShares
+from tclose.releases.manifest.internal_manifest import Utility
 from tclose.releases.manifest.privacy_summary import three_digits
 
 
@@ -47,11 +48,18 @@ def describe_utility(
             for j in range(len(names))
             for i in range(j)
         },
-        shares={name: _describe_shares(counts, k) for name, counts in (shares or {}).items()},
+        shares={name: describe_shares(counts, k) for name, counts in (shares or {}).items()},
     )
 
 
-def _describe_shares(counts: Int64, k: int) -> CategoryShares:
+def describe_shares(counts: Int64, k: int) -> CategoryShares:
+    """Describe how far the released shares of a column's categories are from the records'.
+
+    Parameters
+    ----------
+    counts : int64 (2, v): records that have each category, and that release it
+    k : of categories with at least 2k records changed shares are counted
+    """
     own, released = counts
     common = own >= 2 * k
     apart = 10 * np.abs(released - own) > own

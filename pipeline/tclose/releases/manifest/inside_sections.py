@@ -22,6 +22,24 @@ AttackKind = Literal[
 ]
 
 
+class CategoryShares(Section):
+    """Difference of a quasi-identifier's released shares of categories from the records'.
+
+    Which categories these are is not said: names of rare ones are what a release protects.
+    """
+
+    categories: int
+    """Categories that the records have."""
+    lost: int
+    """Categories that no released row has."""
+    shrunk: int
+    """Categories of at least 2k records that less than nine tenths of them release."""
+    grown: int
+    """Categories of at least 2k records that more than eleven tenths of them release."""
+    total_variation: float
+    """Half the sum of the shares' differences."""
+
+
 class RangeCountErrors(Section):
     """Random range counts over the release, beside the same over the records."""
 

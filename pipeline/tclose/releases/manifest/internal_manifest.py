@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 
 from tclose.releases.manifest.inside_sections import (
     AnalysesSection,
+    CategoryShares,
     ExposureSection,
     SeriesEntry,
     SeriesSection,
@@ -27,24 +28,6 @@ from tclose.releases.manifest.sections import (
 )
 
 Figures = dict[str, float | None]
-
-
-class CategoryShares(Section):
-    """Difference of a quasi-identifier's released shares of categories from the records'.
-
-    Which categories these are is not said: names of rare ones are what a release protects.
-    """
-
-    categories: int
-    """Categories that the records have."""
-    lost: int
-    """Categories that no released row has."""
-    shrunk: int
-    """Categories of at least 2k records that less than nine tenths of them release."""
-    grown: int
-    """Categories of at least 2k records that more than eleven tenths of them release."""
-    total_variation: float
-    """Half the sum of the shares' differences."""
 
 
 class Utility(Section):

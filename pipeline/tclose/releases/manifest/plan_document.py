@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
+from tclose.releases.manifest.inside_sections import CategoryShares
 from tclose.releases.manifest.sections import Section
 
 
@@ -100,6 +101,8 @@ class PlannedColumn(Section):
     falling with the number of records as it does up to the sample."""
     loss_of_sample: float | None = None
     """Loss of the release of the sample."""
+    shares: CategoryShares | None = None
+    """Shares of its categories in the release of the sample; None of columns that have none."""
 
 
 class PlannedLoss(Section):
