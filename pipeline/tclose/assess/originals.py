@@ -133,8 +133,10 @@ class _Remade:
 
     def find_other_persons(self, manifest: Manifest) -> list[str]:
         """List what the manifest says of k and t over persons and the originals do not."""
-        persons = describe_persons(self.verdict)
-        places = find_differences(manifest.privacy.persons, persons, "privacy.persons")
+        stated = manifest.privacy.persons
+        inside = stated is not None and any(t.largest_emd is not None for t in stated.t.values())
+        persons = describe_persons(self.verdict, inside=inside)  # as earlier versions said it
+        places = find_differences(stated, persons, "privacy.persons")
         return [
             f"originals: {place} of the manifest differs from what they say" for place in places
         ]
@@ -152,7 +154,7 @@ class _Remade:
             self.plan.k,
         )
         utility = add_analyses(utility, losses, self.plan, self.run.workspace.load(WORKLOAD))
-        persons = describe_persons(self.verdict)
+        persons = describe_persons(self.verdict, inside=True)
         measured = OriginalsResult(
             attackers=int(self.sample.attackers.size),
             linkage=three_digits(link_attackers(self.run, self.sample)),

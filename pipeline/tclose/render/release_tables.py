@@ -91,10 +91,9 @@ def _person_rows(persons: PersonsResult | None) -> list[tuple[str, str]]:
     k, sizes = persons.k, persons.classes
     rows = [("persons", f"{persons.persons:,}")]
     rows.append(("k over persons", f"asked {k.asked}, achieved {k.achieved}"))
-    rows += [
-        (f"t of {name} over persons", f"asked {t.asked:g}, largest EMD {t.largest_emd:.6f}")
-        for name, t in persons.t.items()
-    ]
+    for name, t in persons.t.items():
+        reached = "within" if t.largest_emd is None else f"largest EMD {t.largest_emd:.6f}"
+        rows.append((f"t of {name} over persons", f"asked {t.asked:g}, {reached}"))
     text = f"{sizes.smallest} to {sizes.largest:,}, mean {sizes.mean:.2f}"
     rows.append(("persons of a class", text))
     if persons.in_several_classes is not None:

@@ -51,7 +51,7 @@ def test_are_united_with_others_until_all_hold(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = make(source, tmp_path / "made")
-    assert made.manifest["privacy"]["persons"]["t"]["pay"]["largest_emd"] <= 0.15
+    assert made.internal["largest_emd_over_persons"]["pay"] <= 0.15
     assert made.data == make(source, tmp_path / "by-workers", 2).data
     monkeypatch.setattr(microaggregate, "has_returning", lambda _: False)
     with pytest.raises(VerificationError, match="t of pay over persons: asked at most"):

@@ -18,6 +18,7 @@ from tclose.releases.manifest.internal_manifest import (
     PersonTracesSection,
     SourceFile,
 )
+from tclose.releases.manifest.privacy_summary import measure_over_persons
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.provenance import code_version, git_state, runtime
 from tclose.releases.signatures.seals import REPORT
@@ -47,6 +48,8 @@ def full_manifest(account: ReleaseRecord, public: Manifest, run: MadeBy) -> Inte
         values["warnings"] = list(account.warnings)
     if account.verdict.persons is not None and account.verdict.persons.traces is not None:
         values["person_traces"] = describe_traces(account.verdict.persons.traces)
+    if account.verdict.persons is not None:
+        values["largest_emd_over_persons"] = measure_over_persons(account.verdict)
     values["code"] = InternalCode(
         **code_version(), git=git_state(), versions=dict(account.versions), **runtime()
     )

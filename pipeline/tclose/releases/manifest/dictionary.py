@@ -190,7 +190,8 @@ def _list_person_limits(persons: PersonsResult | None) -> list[tuple[str, ...]]:
     ]
     for name, t in persons.t.items():
         what = f"t over persons, each of whom weighs one, {escape(name)}"
-        rows.append((what, f"at most {t.asked:g}", f"{t.largest_emd:.6f}"))
+        reached = "within" if t.largest_emd is None else f"{t.largest_emd:.6f}"
+        rows.append((what, f"at most {t.asked:g}", reached))
     if persons.in_several_classes is not None:
         what = "persons with records in several classes, over which a value could be intersected"
         rows.append((what, "none", f"{persons.in_several_classes}"))

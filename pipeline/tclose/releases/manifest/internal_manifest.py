@@ -264,6 +264,9 @@ class InternalManifest(Manifest):
     plan_sha256: str | None = None
     person_traces: PersonTracesSection | None = None
     """Present if k counts persons."""
+    largest_emd_over_persons: dict[str, Nonnegative] | None = None
+    """The largest distance of a class to the table over persons, by attribute. Present if k counts
+    persons; not handed out, as rows of one person could be told by it."""
     earlier_draws: list[EarlierDraw] = Field(default_factory=list)
     epsilon_of_all_draws: dict[str, float] = Field(default_factory=dict)
     """Epsilon of each column with noise, over the earlier draws and this one."""

@@ -75,8 +75,10 @@ class PersonT(Section):
     """t-closeness of a confidential attribute where each person weighs one."""
 
     asked: AtMostOne
-    largest_emd: Nonnegative
-    """The largest distance of a class to the whole table; a person's rows share her weight."""
+    """No class is farther from the whole table; a person's rows share her weight."""
+    largest_emd: Nonnegative | None = None
+    """The largest distance, in what stays inside: it depends on which rows are of one person, which
+    no file tells, and would give them away where few persons have several."""
 
 
 class PersonsResult(Section):

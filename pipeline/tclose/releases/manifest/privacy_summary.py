@@ -100,8 +100,12 @@ def _blame(kind: type[Model], what: str) -> UsageError:
     return UsageError(f"privacy model {where}: {what}; whoever wrote it has to correct it")
 
 
-def describe_persons(verdict: Verdict) -> PersonsResult | None:
-    """Describe k and t over persons; None where k counts records."""
+def describe_persons(verdict: Verdict, *, inside: bool = False) -> PersonsResult | None:
+    """Describe k and t over persons; None where k counts records.
+
+    ``inside``: with the distances reached. By the digits of one an intruder would tell which rows
+    of a release are of one person, so what is handed out says that it is within t.
+    """
     persons = verdict.persons
     if persons is None:
         return None
@@ -112,7 +116,10 @@ def describe_persons(verdict: Verdict) -> PersonsResult | None:
         persons=persons.n_persons,
         k=KResult(asked=verdict.k, achieved=persons.smallest),
         t={
-            result.name: PersonT(asked=float(result.max_emd), largest_emd=result.largest_emd)
+            result.name: PersonT.model_validate(
+                {"asked": float(result.max_emd)}
+                | ({"largest_emd": result.largest_emd} if inside else {})
+            )
             for result in persons.attributes
         },
         classes=PersonClasses(
@@ -120,6 +127,13 @@ def describe_persons(verdict: Verdict) -> PersonsResult | None:
         ),
         **counted,
     )
+
+
+def measure_over_persons(verdict: Verdict) -> dict[str, float]:
+    """The largest distance of a class over persons, by attribute; empty where k counts records."""
+    if verdict.persons is None:
+        return {}
+    return {result.name: result.largest_emd for result in verdict.persons.attributes}
 
 
 def describe_risk(verdict: Verdict, k: int) -> RiskSection:
