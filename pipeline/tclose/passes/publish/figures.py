@@ -1,7 +1,7 @@
 """The figures of a release's report: few, round, and of no value that few records have."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import floor, log10
@@ -69,6 +69,7 @@ def describe_figures(
     distributions: Sequence[Distribution],
     utility: Utility,
     correlations: Mapping[str, CorrelationPair],
+    untold: Collection[str] = (),
 ) -> ReleaseFigures:
     """Describe what a report shows of a release, to three digits.
 
@@ -76,6 +77,7 @@ def describe_figures(
     ----------
     distributions : of the confidential attributes, as released
     correlations : before and after, by the names of two columns
+    untold : columns of which no change is said, see `find_untold`
     """
     attributes = {}
     for encoding, distribution, distances in zip(
@@ -85,7 +87,7 @@ def describe_figures(
             grouping = group_values(encoding, distribution, plan.k)
             figures = _describe_attribute(grouping, distribution, distances)
             attributes[encoding.column.name] = figures
-    changes = _describe_changes(plan, utility, correlations)
+    changes = _describe_changes(plan, utility, correlations, untold)
     optional_keys = {} if changes is None else {"changes": changes}
     return ReleaseFigures(
         class_sizes=_describe_sizes(profile.size_counts), attributes=attributes, **optional_keys
@@ -266,10 +268,14 @@ def _describe_sizes(size_counts: Int64) -> Shares:
 
 
 def _describe_changes(
-    plan: Plan, utility: Utility, pairs: Mapping[str, CorrelationPair]
+    plan: Plan,
+    utility: Utility,
+    pairs: Mapping[str, CorrelationPair],
+    untold: Collection[str] = (),
 ) -> MeasuredChanges | None:
     """Coarser than what the internal manifest has; none of a table of few records."""
-    names = [e.column.name for e in plan.encodings if e.column.role is Role.QUASI_IDENTIFIER]
+    quasi = [e.column.name for e in plan.encodings if e.column.role is Role.QUASI_IDENTIFIER]
+    names = set(quasi).difference(untold)
     if plan.n_records < MOST_CHANGES:
         return None
     variances = {
@@ -279,10 +285,11 @@ def _describe_changes(
     }
     correlations: dict[str, float] = {}
     attenuations: dict[str, float] = {}
-    for one, other in combinations(utility.changes_of_variances, 2):
+    told = [name for name in utility.changes_of_variances if name not in untold]
+    for one, other in combinations(told, 2):
         change = utility.changes_of_correlations.get(f"{one} and {other}")
         weaker = _measure_attenuation(pairs.get(f"{one} and {other}"))
-        for name in {one, other} & variances.keys() if change is not None else ():
+        for name in [n for n in (one, other) if n in variances and change is not None]:
             correlations[name] = max(round(abs(change or 0), 2), correlations.get(name, 0.0))
             attenuations[name] = max(round(weaker, 2), attenuations.get(name, 0.0))
     if not variances:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from tclose.data.files.staged_input import find_name
 from tclose.model.input_pieces import InputFile
-from tclose.model.verification import LastingValue, PersonTraces
+from tclose.model.verification import LastingValue, PersonTraces, Verdict
 from tclose.passes.plan.plan import Plan
 from tclose.passes.publish.build_manifest import ReleaseRecord, describe_loss
 from tclose.releases.composition.noise_draws import add_up, describe_draws
@@ -46,10 +46,7 @@ def full_manifest(account: ReleaseRecord, public: Manifest, run: MadeBy) -> Inte
         values["previous"] = account.previous
     if account.warnings:
         values["warnings"] = list(account.warnings)
-    if account.verdict.persons is not None and account.verdict.persons.traces is not None:
-        values["person_traces"] = describe_traces(account.verdict.persons.traces)
-    if account.verdict.persons is not None:
-        values["largest_emd_over_persons"] = measure_over_persons(account.verdict)
+    values |= _describe_persons(account.verdict)
     values["code"] = InternalCode(
         **code_version(), git=git_state(), versions=dict(account.versions), **runtime()
     )
@@ -70,6 +67,16 @@ def full_manifest(account: ReleaseRecord, public: Manifest, run: MadeBy) -> Inte
         seconds={name: round(value, 3) for name, value in account.seconds.items()},
         run=run,
     )
+
+
+def _describe_persons(verdict: Verdict) -> dict[str, object]:
+    """Describe what of persons stays inside; nothing where k counts records."""
+    if verdict.persons is None:
+        return {}
+    values: dict[str, object] = {"largest_emd_over_persons": measure_over_persons(verdict)}
+    if verdict.persons.traces is not None:
+        values["person_traces"] = describe_traces(verdict.persons.traces)
+    return values
 
 
 def count_imputed(plan: Plan) -> dict[str, int]:

@@ -17,6 +17,7 @@ from tclose.passes.compare.comparison import compare_with_input
 from tclose.passes.compare.digest_task import DIGEST_KEY, DIGEST_TASK
 from tclose.passes.compare.record_digests import Compared
 from tclose.passes.microaggregate.aggregate_task import REGION_RESULTS
+from tclose.passes.microaggregate.analyses.untold_changes import find_untold
 from tclose.passes.microaggregate.analyses.workload import WORKLOAD
 from tclose.passes.microaggregate.losses import compared_columns, merge_losses, name_shares
 from tclose.passes.microaggregate.search.rounds import merge_rounds
@@ -149,11 +150,10 @@ def _make_record(
     lost = merge_losses([result.losses for result in results])
     losses = lost.means.tolist()
     names = [e.column.name for e in plan.encodings]
-    utility = describe_utility(
-        lost.comparison, compared_columns(plan), name_shares(lost, plan), plan.k
-    )
+    columns = compared_columns(plan)
+    utility = describe_utility(lost.comparison, columns, name_shares(lost, plan), plan.k)
     utility = add_analyses(utility, lost, plan, workspace.load(WORKLOAD))
-    sketches = workspace.load(PERSON_SKETCHES)
+    sketches, distributions = workspace.load(PERSON_SKETCHES), load_distributions(workspace, plan)
     analysis = describe_analysis(lost, plan, describe_uniques(run, plan, verdict))
     over_time = describe_series(
         run.policy, workspace.load(SERIES), workspace.load(SERIES_VERDICT), _read_register(run)
@@ -190,9 +190,10 @@ def _make_record(
         figures=describe_figures(
             plan,
             workspace.load(CLASS_PROFILE),
-            load_distributions(workspace, plan),
+            distributions,
             utility,
             analysis.correlations,
+            find_untold(plan, columns, lost.comparison.original, distributions),
         ),
         versions=run.versions,
     )

@@ -111,7 +111,7 @@ def _in_words(percent: int) -> str:
 
 def _correlation(change: float | None, weaker: float) -> str:
     if change is None:
-        return "no other number"
+        return "no other number of which it is said"
     if change < 0.01:
         return "by less than 0.01"
     difference = f"by up to {change:.2f}"
