@@ -109,7 +109,7 @@ def read_measurement(
         loss=loss["total"],
         numeric_loss=lost / stored.numeric_spread if stored.numeric_spread else 0.0,
         merged=1 - n_clusters / sum(p["clusters"] for p in plan["release_partitions"]),
-        n_rounds=max(0, len(manifest["refinement"]["rounds"]) - 1),  # the first is the start
+        n_rounds=max(0, len(manifest["rounds"]) - 1),  # the first is the start
         seconds=seconds,
         microaggregation_seconds=manifest["seconds"]["microaggregate"],
     )

@@ -58,7 +58,7 @@ def test_search_keeps_it_and_loses_less(source, tmp_path):
         losses.append(made.manifest["information_loss"]["total"])
         sizes.append(made.manifest["classes"]["mean"])
     assert losses[1] < 0.9 * losses[0]
-    assert made.manifest["refinement"]["rounds"][-1]["largest_emd"] <= 0.35
+    assert made.internal["rounds"][-1]["largest_emd"] <= 0.35
 
 
 def test_attributes_without_a_t_are_within_that_of_their_combinations(source, tmp_path):

@@ -32,4 +32,4 @@ def test_of_reference_data(name: str, at_most: float, tmp_path: Path) -> None:
         "output": {"path": str(tmp_path)},
     }
     manifest = Path(str(publish(document).release), "internal", "manifest.json")
-    assert json.loads(manifest.read_text())["refinement"]["rounds"][-1]["loss"] <= at_most
+    assert json.loads(manifest.read_text())["rounds"][-1]["loss"] <= at_most

@@ -24,7 +24,6 @@ from tclose.policy.sections.attribute_settings import AttributeSettings
 from tclose.releases.composition.noise_draws import Draw
 from tclose.releases.composition.same_input import Sibling
 from tclose.releases.documents import list_documents, make_documents
-from tclose.releases.manifest import sections
 from tclose.releases.manifest.figure_sections import About, ReleaseFigures
 from tclose.releases.manifest.inside_sections import ExposureSection, SeriesSection
 from tclose.releases.manifest.internal_manifest import (
@@ -47,6 +46,7 @@ from tclose.releases.manifest.sections import (
     RecordComparison,
     Refinement,
     ReleasedColumn,
+    RoundEntry,
     SuppressedSection,
 )
 from tclose.releases.provenance import code_version
@@ -158,7 +158,7 @@ def public_manifest(account: ReleaseRecord) -> tuple[Manifest, dict[str, bytes]]
         classes=describe_sizes(account.verdict.sizes),
         risk=describe_risk(account.verdict, account.plan.k),
         information_loss=describe_loss(account.loss.rounded()),
-        refinement=describe_rounds(account),
+        refinement=describe_search(account),
         figures=account.figures,
         partition_by=list(account.policy.output.partition_by),
         columns=columns,
@@ -225,19 +225,18 @@ def describe_comparison(account: ReleaseRecord) -> RecordComparison:
     )
 
 
-def describe_rounds(account: ReleaseRecord) -> Refinement:
-    """Describe the refinement asked for and its rounds: losses as eq. (5), to three digits.
+def describe_search(account: ReleaseRecord) -> Refinement:
+    """Describe the search that was asked for.
 
     Clusters that are released alike are one equivalence class, so there may be fewer of these.
     """
+    return Refinement(asked=account.policy.method.refine, clusters=account.n_clusters)
+
+
+def describe_rounds(account: ReleaseRecord) -> list[RoundEntry]:
+    """List the rounds of the search: losses as eq. (5), to three digits."""
     n_terms = account.verdict.n_records * len(account.plan.encodings)
-    return Refinement(
-        asked=account.policy.method.refine,
-        clusters=account.n_clusters,
-        rounds=[
-            sections.RoundEntry(
-                loss=float(f"{r.loss / n_terms:.3g}"), largest_emd=round(r.largest_emd, 6)
-            )
-            for r in account.rounds
-        ],
-    )
+    return [
+        RoundEntry(loss=float(f"{r.loss / n_terms:.3g}"), largest_emd=round(r.largest_emd, 6))
+        for r in account.rounds
+    ]

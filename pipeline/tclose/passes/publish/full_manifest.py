@@ -7,7 +7,7 @@ from tclose.data.files.staged_input import find_name
 from tclose.model.input_pieces import InputFile
 from tclose.model.verification import LastingValue, PersonTraces, Verdict
 from tclose.passes.plan.plan import Plan
-from tclose.passes.publish.build_manifest import ReleaseRecord, describe_loss
+from tclose.passes.publish.build_manifest import ReleaseRecord, describe_loss, describe_rounds
 from tclose.releases.composition.noise_draws import add_up, describe_draws
 from tclose.releases.composition.same_input import describe_siblings
 from tclose.releases.manifest.internal_manifest import (
@@ -53,6 +53,7 @@ def full_manifest(account: ReleaseRecord, public: Manifest, run: MadeBy) -> Inte
     return InternalManifest(
         **values,
         exact_information_loss=describe_loss(account.loss),
+        rounds=describe_rounds(account),
         utility=account.utility,
         inside=[REPORT],
         policy=account.policy.model_dump(mode="json"),

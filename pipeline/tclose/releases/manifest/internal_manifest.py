@@ -24,6 +24,7 @@ from tclose.releases.manifest.sections import (
     InformationLoss,
     Nonnegative,
     Positive,
+    RoundEntry,
     Section,
 )
 
@@ -242,6 +243,8 @@ class InternalManifest(Manifest):
     code: InternalCode
     exact_information_loss: InformationLoss | None = None
     """All digits."""
+    rounds: list[RoundEntry] = Field(default_factory=list)
+    """Of the search for less loss: the start, each round, and each pass of perturbations."""
     utility: Utility | None = None
     analysis: Analysis | None = None
     previous: PreviousRelease | None = None
