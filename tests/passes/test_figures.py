@@ -20,8 +20,8 @@ from tclose.passes.publish.figures import (
     MOST_LABELS,
     OTHERS,
     _describe_changes,
-    _describe_sizes,
     _round_step,
+    describe_class_sizes,
     group_values,
 )
 from tclose.passes.verify.class_profiles import N_STEPS, profile_distances
@@ -186,11 +186,11 @@ def test_steps_are_round(least, step):
 
 def test_sizes_of_many_classes_are_ranges():
     sizes = np.arange(5, 400)
-    shares = _describe_sizes(np.array([sizes, np.full(sizes.size, 3)]))
+    shares = describe_class_sizes(np.array([sizes, np.full(sizes.size, 3)]))
     assert shares.labels[0] == "5 to 54"
     assert shares.labels[-1].endswith(" or more")
     assert sum(shares.shares) == pytest.approx(1, abs=0.01)
-    few = _describe_sizes(np.array([[5, 7], [1, 3]]))
+    few = describe_class_sizes(np.array([[5, 7], [1, 3]]))
     assert (few.labels, few.shares) == (["5", "7"], [0.25, 0.75])
 
 

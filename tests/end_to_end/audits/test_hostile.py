@@ -137,6 +137,35 @@ def test_folders_of_a_confidential_column_are_found(change, varied):
     assert "partition_by: names a confidential column" in finding
 
 
+def test_edited_figures_are_found(varied):
+    """A report is drawn from them: they are as much the rows' as k is."""
+    n_edited = 0
+    for release in varied:
+        before = read_document(release)
+        figures = before["figures"]
+        tables = [("attributes", name, "table") for name in figures["attributes"]]
+        for way in [("class_sizes",), *tables]:
+            edited = copy.deepcopy(before)
+            shares = edited["figures"]
+            for key in way:
+                shares = shares[key]
+            for edit in ("first", "last", "label"):
+                forged = copy.deepcopy(shares)
+                if edit == "label":
+                    shares["labels"][0] = "9 of 10"
+                else:
+                    place = 0 if edit == "first" else -1
+                    shares["shares"][place] = abs(shares["shares"][place] - 0.01)
+                try:
+                    write(release, edited)
+                    assert [f for f in find(release) if "figures." in f], (release, way, edit)
+                    n_edited += 1
+                finally:
+                    write(release, before)
+                    shares.update(forged)
+    assert n_edited > 30
+
+
 @pytest.mark.parametrize("name", ["toy", "\x1b[31m\u202e", "x" * 10_000_000, ""])
 def test_model_that_nobody_has_is_no_pass(name, handed_out, capsys):
     manifest = read_document(handed_out)

@@ -17,6 +17,7 @@ from tclose.assess.auditing.audit_result import AuditResult, SignatureResult
 from tclose.assess.auditing.class_checker import ClassChecker, NotInOrderError
 from tclose.assess.auditing.file_checks import check_data_files
 from tclose.assess.auditing.manifest_comparison import EARLIER, PERSONS, find_false_claims
+from tclose.assess.auditing.manifest_figures import find_false_figures
 from tclose.assess.auditing.manifest_joint import find_joint
 from tclose.assess.auditing.manifest_models import bind_models
 from tclose.assess.auditing.manifest_noise import compare_noise, measure_noise
@@ -171,6 +172,7 @@ def _check_rows(
     findings += compare_noise(manifest, noise, paths)
     classes = describe_sizes(verdict.sizes)
     findings += find_false_claims(manifest, privacy, classes, None if decided.is_old else risk)
+    findings += [f"{MANIFEST}: {place} differs from what the rows say" for place in decided.places]
     if manifest.privacy.counted == "persons" or manifest.privacy.persons:
         notes = [*notes, PERSONS]
     return audit.extended(
@@ -188,12 +190,14 @@ def _check_rows(
 class _DecidedRows(NamedTuple):
     """The verdict on a release's rows, with the columns that it is about.
 
-    ``is_old``: the release was made by a version that said less.
+    ``places``: figures of the manifest that differ; ``is_old``: the release was made by a version
+    that said less.
     """
 
     verdict: Verdict
     columns: tuple[Column, ...]
     findings: list[str]
+    places: list[str]
     is_old: bool
 
 
@@ -230,7 +234,13 @@ def _decide_rows(release: Location, manifest: Manifest, paths: list[Location]) -
         n_changed={},
         privacy_models=privacy_models,
     )
-    return _DecidedRows(verdict, columns, findings, is_old)
+    places: list[str] = []
+    if manifest.figures is not None:
+        own = columns[: len(roles.confidential)]
+        attributes = own, distributions[: len(own)], categories
+        k, sizes = stated.k.asked, checks.size_counts
+        places = find_false_figures(manifest.figures, k, sizes, *attributes)
+    return _DecidedRows(verdict, columns, findings, places, is_old)
 
 
 def _read_dictionary(release: Location) -> str:

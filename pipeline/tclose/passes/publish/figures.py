@@ -90,7 +90,9 @@ def describe_figures(
     changes = _describe_changes(plan, utility, correlations, untold)
     optional_keys = {} if changes is None else {"changes": changes}
     return ReleaseFigures(
-        class_sizes=_describe_sizes(profile.size_counts), attributes=attributes, **optional_keys
+        class_sizes=describe_class_sizes(profile.size_counts),
+        attributes=attributes,
+        **optional_keys,
     )
 
 
@@ -132,10 +134,15 @@ def _group_names(encoding: Encoding, distribution: Distribution, k: int) -> Valu
     named = commonest[counts[commonest] >= k]
     if not encoding.is_nominal:
         named = np.sort(named)
-    labels = [_shorten(_spell(value)) for value in encoding.decode(distribution.values[named])]
+    labels = [name_value(value) for value in encoding.decode(distribution.values[named])]
     of_value = np.full(counts.size, len(labels))
     of_value[named] = np.arange(len(labels))
     return ValueLabels([*labels, OTHERS] if named.size < counts.size else labels, of_value)
+
+
+def name_value(value: pa.Scalar) -> str:
+    """The label of a value by itself."""
+    return _shorten(_spell(value))
 
 
 def _spell(value: pa.Scalar) -> str:
@@ -252,7 +259,7 @@ def _spell_moment(value: pa.Scalar) -> str:
     return day if dtype.tz is None else f"{day} UTC"
 
 
-def _describe_sizes(size_counts: Int64) -> Shares:
+def describe_class_sizes(size_counts: Int64) -> Shares:
     """Shares of classes by their size: each size, or ranges of sizes."""
     sizes, counts = size_counts
     if sizes.size <= MOST_LABELS:
