@@ -7,16 +7,12 @@ deployment, the settings are its own affair.
 
 import os
 import sys
-from collections.abc import Mapping
 
-_QUIET: Mapping[str, str] = {
-    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    "DO_NOT_TRACK": "1",
-    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-    "PREFECT_LOGGING_LEVEL": "WARNING",
-    "NO_PROXY": "127.0.0.1,localhost",  # the embedded server is not behind a proxy
-}
+from tclose_flows.prefect_environment import drop_empty_settings, set_preferences
+
+_IS_FIRST = "prefect" not in sys.modules
+if _IS_FIRST:
+    drop_empty_settings(os.environ)
 LOGS_TO_TERMINAL = "PREFECT_LOGGING_LEVEL" in os.environ
-if "prefect" not in sys.modules:
-    for _name, _value in _QUIET.items():
-        os.environ.setdefault(_name, _value)
+if _IS_FIRST:
+    set_preferences(os.environ)

@@ -44,7 +44,7 @@ def one_at_a_time(name: str) -> Iterator[None]:
     had, as one that a killed server has forgotten to give back, stops nothing for good.
     """
     held = contextlib.ExitStack()
-    if PREFECT_API_URL.value() is not None:  # not the embedded server, which is alone
+    if PREFECT_API_URL.value():  # not the embedded server, which is alone
         _take_slot(held, slot_name(name))
     try:
         yield

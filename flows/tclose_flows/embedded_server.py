@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from prefect.server.api.server import SubprocessASGIServer
 from prefect.settings import (
     PREFECT_API_AUTH_STRING,
+    PREFECT_API_URL,
     PREFECT_SERVER_API_AUTH_STRING,
     get_current_settings,
     temporary_settings,
@@ -87,7 +88,8 @@ def serving_this_run() -> Iterator[None]:
     make_home_private()
     secret = f"tclose:{secrets.token_urlsafe(32)}"
     both = {PREFECT_SERVER_API_AUTH_STRING: secret, PREFECT_API_AUTH_STRING: secret}
-    with temporary_settings(both):
+    # An empty address, as of a file of settings, is none; Prefect takes it for one here and there.
+    with temporary_settings(both, restore_defaults={PREFECT_API_URL}):
         _start_server()
         yield
 

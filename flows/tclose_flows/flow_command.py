@@ -51,5 +51,4 @@ def run_flow(policy: Policy, quiet: bool) -> Outcome:
 
 
 def _server() -> contextlib.AbstractContextManager[None]:
-    own = PREFECT_API_URL.value() is None
-    return serving_this_run() if own else contextlib.nullcontext()
+    return contextlib.nullcontext() if PREFECT_API_URL.value() else serving_this_run()

@@ -83,8 +83,10 @@ def flow(arguments: argparse.Namespace) -> int:
     policy = load_policy(
         arguments.policy, arguments.overrides, as_of=arguments.as_of
     )  # refuse a bad one before Prefect starts
+    from tclose_flows.prefect_environment import check_environment
     from tclose_flows.prefect_files import check_prefect_files
 
+    check_environment()
     check_prefect_files()
     prestart_workers(policy)
     from tclose_flows.flow_command import run_flow
