@@ -243,6 +243,7 @@ class TestRelease:
 
 @pytest.mark.usefixtures("prefect_home")
 class TestFailure:
+    @pytest.mark.usefixtures("level_of_the_command")
     def test_infeasible_policy_raises_its_own_error_and_fails_the_run(
         self, discharges: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
     ) -> None:
