@@ -166,7 +166,7 @@ def _processes(asked: Asked, private: Path) -> Processes:
     logs = asked.folder / "logs"
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir(mode=0o700)
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "DASK_"))}
+    kept = {name: value for name, value in os.environ.items() if not _is_of_others(name)}
     own = {
         "PYTHONPATH": str(ROOT),
         "PREFECT_HOME": str(private / "prefect"),
@@ -176,6 +176,18 @@ def _processes(asked: Asked, private: Path) -> Processes:
         "TMPDIR": str(private),  # Prefect and Dask leave folders there
     }
     return Processes(logs, kept | own)
+
+
+def _is_of_others(name: str) -> bool:
+    """Return whether a variable speaks of other servers: nothing here leaves loopback."""
+    return name.startswith(("PREFECT_", "DASK_")) or name.lower().endswith("_proxy")
+
+
+def _take_environment(environment: Mapping[str, str]) -> None:
+    """Have here what the parts have, and nothing else."""
+    for name in set(os.environ) - set(environment):
+        del os.environ[name]
+    os.environ.update(environment)
 
 
 def _prepare_input(asked: Asked, processes: Processes, steps: Steps) -> None:
@@ -215,7 +227,7 @@ def _start_prefect(processes: Processes, database: Database, steps: Steps) -> st
     secret = start_prefect_server(processes, database.url, port)
     own = {"PREFECT_API_URL": f"http://127.0.0.1:{port}/api", "PREFECT_API_AUTH_STRING": secret}
     processes.environment = {**processes.environment, **own}
-    os.environ.update(processes.environment)  # before Prefect is imported here
+    _take_environment(processes.environment)  # before Prefect is imported here
     steps.say(f"Prefect's server on 127.0.0.1:{port}")
     return f"http://127.0.0.1:{port} (sign in with {secret})"
 

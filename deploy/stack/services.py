@@ -16,6 +16,7 @@ _START_SECONDS = 180  # of Prefect's server, which makes its tables first
 _DASK_SECONDS = 60
 _PYTHON = sys.executable
 WORKER_MEMORY = "2GB"
+_DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # all is on loopback
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def start_prefect_server(processes: Processes, database_url: str, port: int) -> 
 
 def _says_true(url: str) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 (loopback)
+        with _DIRECTLY.open(url, timeout=5) as answer:
             return json.load(answer) is True
     except (OSError, ValueError):
         return False

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import http.server
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import ssl
 import stat
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -20,7 +22,9 @@ import prefect
 import psutil
 import pytest
 
+import deploy.stack.__main__ as recipe
 from deploy.certificates import ROLES, make_certificates
+from deploy.stack import services
 from deploy.stack.database import find_programs
 from deploy.stack.errors import StackError
 from deploy.stack.processes import Processes
@@ -91,6 +95,43 @@ class TestProcesses:
             pytest.raises(StackError, match="it answers: not so in 0 seconds"),
         ):
             processes.wait(lambda: False, "it answers", 0.1)
+
+
+class _SaysTrue(http.server.BaseHTTPRequestHandler):
+    """Answers as a server's health does."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"true")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+class TestEnvironment:
+    """Nothing of the stack leaves loopback, whatever proxies and servers the user's names."""
+
+    def test_server_is_asked_without_a_proxy(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+        monkeypatch.setenv("no_proxy", "corp.example")
+        with http.server.HTTPServer(("127.0.0.1", 0), _SaysTrue) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            answers = services._says_true(f"http://127.0.0.1:{server.server_port}/api/health")
+            server.shutdown()
+        assert answers
+
+    def test_parts_and_this_process_have_no_proxies_and_no_settings_of_others(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        names = ("HTTP_PROXY", "all_proxy", "no_proxy", "PREFECT_PROFILE", "DASK_CONFIG")
+        monkeypatch.setattr(os, "environ", os.environ | dict.fromkeys(names, "x") | {"OWN": "x"})
+        asked = recipe.Asked(tmp_path / "stack", "sqlite", 1, 1, hold=False)
+        parts = dict(recipe._processes(asked, tmp_path).environment)
+        recipe._take_environment(parts)
+        assert parts["OWN"] == "x"
+        assert not set(names) & set(parts)
+        assert dict(os.environ) == parts
 
 
 class TestCertificates:
