@@ -1,11 +1,14 @@
 """The files of deploy/ by the validators of their formats, and by what they promise."""
 
+import http.server
 import inspect
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -200,6 +203,34 @@ class TestPromises:
         assert ports == {"prefect-server": ["127.0.0.1:4200:4200"]}
         kinds = [d["spec"]["type"] for d in documents() if d["kind"] == "Service"]
         assert kinds == ["ClusterIP"]
+
+    @pytest.mark.parametrize("name", ["prefect-server", "scheduler"])
+    def test_health_is_not_asked_for_from_a_proxy(self, name: str) -> None:
+        """Docker gives containers the proxies of its own settings."""
+        test = services()[name]["healthcheck"]["test"]
+        asked = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+        proxies = {"HTTP_PROXY": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}
+        with asked as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            code = re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{server.server_port}", test[-1])
+            done = subprocess.run(
+                [sys.executable, *test[2:-1], code],
+                env=os.environ | proxies,
+                capture_output=True,
+                text=True,
+                timeout=300,
+                check=False,
+            )
+            server.shutdown()
+        assert test[:3] == ["CMD", "python", "-c"]
+        assert "HTTP Error 501" in done.stderr  # the server's own answer: it knows no requests
+
+    def test_clients_reach_the_server_without_a_proxy(self) -> None:
+        for name in ("prefect-worker", "deploy"):
+            environment = services()[name]["environment"]
+            host = re.fullmatch(r"http://([^:]*):4200/api", environment["PREFECT_API_URL"])[1]
+            for variable in ("NO_PROXY", "no_proxy"):
+                assert {host, "127.0.0.1"} <= set(environment[variable].split(","))
 
     def test_files_stand_under_one_path_wherever_tasks_run(self) -> None:
         def mounted(name: str) -> set[str]:
