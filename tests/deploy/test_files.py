@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -228,7 +229,7 @@ class TestPromises:
     def test_clients_reach_the_server_without_a_proxy(self) -> None:
         for name in ("prefect-worker", "deploy"):
             environment = services()[name]["environment"]
-            host = re.fullmatch(r"http://([^:]*):4200/api", environment["PREFECT_API_URL"])[1]
+            host = urlsplit(environment["PREFECT_API_URL"]).hostname
             for variable in ("NO_PROXY", "no_proxy"):
                 assert {host, "127.0.0.1"} <= set(environment[variable].split(","))
 
