@@ -214,6 +214,7 @@ class TestRelease:
         assert run.name == f"discharges {run.expected_start_time:%Y-%m-%d}"
         log = read_log(run, "writing files: done")
         lines = [text for level, text in log if level == logging.INFO]
+        assert not [text for text in lines if "largest EMD" in text]
         assert f"summarising: 3 tasks, {N_RECORDS:,} records" in lines
         assert any(re.match(r"verifying classes: done in \d", line) for line in lines)
         done = {text.split(":")[0]: share for text, share in progress_of(run).items()}

@@ -197,6 +197,28 @@ def test_what_a_listener_raises_meanwhile_ends_the_pass(clock, monkeypatch):
         work_until_heard()
 
 
+def test_what_is_confided_is_not_kept_by_a_listener(capsys):
+    """Prefect's server keeps what it hears, and more people read that than may see records."""
+    heard: list[str] = []
+
+    class Keeping(Listener):
+        def hear(self, text: str, *, warns: bool) -> None:
+            heard.append(text)
+
+        def follow(self, work: Work, text: str) -> None:
+            """Keep nothing."""
+
+    progress = Progress("lines", listener=Keeping())
+    progress.info("in all")
+    progress.confide("round 1: loss 0.01, largest EMD 0.123456")
+    Progress("none").confide("silence")
+    assert heard == ["in all"]
+    assert capsys.readouterr().err.splitlines() == [
+        "in all",
+        "round 1: loss 0.01, largest EMD 0.123456",
+    ]
+
+
 def test_long_pass_of_unknown_records_counts_tasks(capsys, clock):
     with Progress("lines").following(
         "infer", Work(3, tasks_before=1), label="finding types"

@@ -172,11 +172,11 @@ def _allot(
 
 
 def _report_rounds(plan: Plan, clustered: list[ClusteredRegion], progress: Progress) -> None:
-    """Each round's loss, as a mean like eq. (5), and largest distance."""
+    """Each round's loss, as a mean like eq. (5), and largest distance: see `RoundEntry`."""
     n_terms = plan.n_records * len(plan.encodings)
     for number, state in enumerate(merge_rounds([one.clusters.rounds for one in clustered])):
         what = f"round {number}" if number else "start"
-        progress.info(
+        progress.confide(
             f"  {what}: loss {state.loss / n_terms:.3g}, largest EMD {state.largest_emd:.6f}"
         )
 

@@ -133,7 +133,10 @@ class InformationLoss(Section):
 
 
 class RoundEntry(Section):
-    """A round of the search for less loss."""
+    """A round of the search for less loss, for who makes the release.
+
+    It says of classes that were not kept how far they were, and so whose values are whose.
+    """
 
     loss: float
     largest_emd: float

@@ -237,6 +237,11 @@ class Progress:
         """Print a line, unless silent."""
         self._tell(text, is_printed=self.style != "none")
 
+    def confide(self, text: str) -> None:
+        """Print a line for who runs it alone: no listener hears it, which others may read."""
+        if self.style != "none":
+            print_message(text)
+
     def caution(self, text: str) -> None:
         """Print a line that who wants silence need not see, and a command always shows."""
         self._tell(text, is_printed=self.cautions, warns=True)
