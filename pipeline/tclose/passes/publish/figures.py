@@ -13,6 +13,7 @@ from tclose.data.keys import Encoding, Keys
 from tclose.model.array_types import Float64, Int64
 from tclose.model.column_terms import Kind, Role
 from tclose.model.distribution import Distribution
+from tclose.passes.microaggregate.analyses.untold_changes import Columns
 from tclose.passes.plan.plan import Plan
 from tclose.passes.verify.class_profiles import ClassProfile, DistanceProfile
 from tclose.releases.manifest.figure_sections import (
@@ -69,7 +70,7 @@ def describe_figures(
     distributions: Sequence[Distribution],
     utility: Utility,
     correlations: Mapping[str, CorrelationPair],
-    untold: Collection[str] = (),
+    untold: Collection[Columns] = (),
 ) -> ReleaseFigures:
     """Describe what a report shows of a release, to three digits.
 
@@ -77,7 +78,7 @@ def describe_figures(
     ----------
     distributions : of the confidential attributes, as released
     correlations : before and after, by the names of two columns
-    untold : columns of which no change is said, see `find_untold`
+    untold : columns, and pairs of them, of which no change is said: see `find_untold`
     """
     attributes = {}
     for encoding, distribution, distances in zip(
@@ -278,11 +279,12 @@ def _describe_changes(
     plan: Plan,
     utility: Utility,
     pairs: Mapping[str, CorrelationPair],
-    untold: Collection[str] = (),
+    untold: Collection[Columns] = (),
 ) -> MeasuredChanges | None:
     """Coarser than what the internal manifest has; none of a table of few records."""
+    told = [name for name in utility.changes_of_variances if frozenset([name]) not in untold]
     quasi = [e.column.name for e in plan.encodings if e.column.role is Role.QUASI_IDENTIFIER]
-    names = set(quasi).difference(untold)
+    names = set(quasi).intersection(told)
     if plan.n_records < MOST_CHANGES:
         return None
     variances = {
@@ -292,8 +294,9 @@ def _describe_changes(
     }
     correlations: dict[str, float] = {}
     attenuations: dict[str, float] = {}
-    told = [name for name in utility.changes_of_variances if name not in untold]
     for one, other in combinations(told, 2):
+        if {one, other} in untold:
+            continue
         change = utility.changes_of_correlations.get(f"{one} and {other}")
         weaker = _measure_attenuation(pairs.get(f"{one} and {other}"))
         for name in [n for n in (one, other) if n in variances and change is not None]:

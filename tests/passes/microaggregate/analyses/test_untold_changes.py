@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from support.cases.people import Released, people, policy_for, release, write_parquet
-from tclose.passes.microaggregate.analyses.untold_changes import MOST_OF_SQUARES, is_dominated
+from tclose.passes.microaggregate.analyses.untold_changes import measure_shares
 from tclose.passes.microaggregate.utility import measure_moments
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -19,20 +19,21 @@ KEYS = {"name", "release_id", "published_at", "files", "documents"}
 
 
 @pytest.mark.parametrize("farthest", [1, 4, 6, 7, 8, 100])
-def test_one_record_may_have_a_twentieth_of_the_squares(farthest: float) -> None:
-    """Decided by the squares of all records, in fractions."""
+def test_shares_of_squares(farthest: int) -> None:
+    """Beside their definition in fractions."""
     values = np.r_[np.tile([-1, 1], N // 2), farthest]
     mean = Fraction(int(values.sum()), values.size)
     squares = [(int(value) - mean) ** 2 for value in values]
-    expected = squares[-1] > Fraction(MOST_OF_SQUARES) * sum(squares)
-    ends = float(values.min()), float(values.max())
-    assert is_dominated(measure_moments(values[None, :].astype(float)), 0, ends) == expected
+    moments = measure_moments(values[None, :].astype(float))
+    found = measure_shares(moments, [(float(values.min()), float(values.max()))])
+    assert found == pytest.approx([float(max(squares) / sum(squares))])
 
 
-def test_columns_without_a_spread_are_not_dominated() -> None:
-    """Nor is anything known of squares that no float holds."""
-    assert not is_dominated(measure_moments(np.full((1, 9), 3.0)), 0, (3.0, 3.0))
-    assert is_dominated(measure_moments(np.array([[0.0, 1e200]])), 0, (0.0, 1e200))
+def test_shares_of_columns_without_a_spread_or_beyond_floats() -> None:
+    values = np.array([[3.0, 3.0], [0.0, 1e200], [0.0, 1.0]])
+    ends = [(3.0, 3.0), (0.0, 1e200), (np.nan, np.nan)]
+    found = measure_shares(measure_moments(values), ends)
+    np.testing.assert_array_equal(found, [0.0, np.nan, np.nan])
 
 
 def make(folder: Path, name: str, pay: Any, **changes: Any) -> Released:
@@ -64,6 +65,16 @@ def test_nothing_is_said_of_an_outlier(tmp_path: Path) -> None:
     alone = changes_of(make(tmp_path, "alone", pay, age=age))
     assert alone["variances"].keys() == {"weight"}
     assert alone["correlations"] == alone["attenuations"] == {}
+
+
+def test_nothing_is_said_of_what_two_far_values_make_up(tmp_path: Path) -> None:
+    """Neither column is dominated, but one record is far in both: its product is."""
+    rng = np.random.default_rng(4)
+    age, pay = rng.integers(18, 90, N), np.random.default_rng(2).permutation(N) * 60
+    age[17], pay[17] = 170, 200_000
+    both = changes_of(make(tmp_path, "both", pay, age=age))
+    assert both["variances"].keys() == {"age", "weight"}
+    assert both["correlations"]["age"] == both["correlations"]["weight"] < 0.01
 
 
 def test_noise_bounds_all_that_is_handed_out(tmp_path: Path) -> None:

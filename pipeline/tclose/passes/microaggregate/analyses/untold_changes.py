@@ -8,24 +8,31 @@ Control*, 2012, on magnitude tables), on squares. Of columns with noise no chang
 epsilon bounds what the release says of their values, and not what a figure of the originals does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import combinations
 
 import numpy as np
 
+from tclose.model.array_types import Float64
 from tclose.model.attributes import Column
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.utility import Moments, quiet
 from tclose.passes.plan.plan import Plan
 
-# Of the squared deviations, that one record may have: of 1,000 normal values the farthest has a
-# hundredth. What 5 % tell is lost in what the places of all other records in their classes do.
+# Of a column's squared deviations, that one record may have: of 1,000 normal values the farthest
+# has a hundredth.
 MOST_OF_SQUARES = 0.05
+# Of a correlation, that one record may make up: what the change of one is rounded to.
+MOST_OF_CORRELATION = 0.01
+
+# A column by itself, or two of which the correlation is meant.
+Columns = frozenset[str]
 
 
 def find_untold(
     plan: Plan, columns: Sequence[Column], original: Moments, distributions: Sequence[Distribution]
-) -> frozenset[str]:
-    """Name the columns with noise, and those of which one record has too much.
+) -> Collection[Columns]:
+    """Name the columns with noise, and those of which one record has too much; and pairs of others.
 
     Parameters
     ----------
@@ -35,20 +42,28 @@ def find_untold(
     ends = {e.column.name: (e.low, e.high) for e in plan.encodings}
     for encoding, distribution in zip(plan.confidential, distributions, strict=True):
         ends[encoding.column.name] = tuple(distribution.values[[0, -1]].tolist())
-    return frozenset(
-        name
-        for place, name in enumerate(column.name for column in columns)
-        if name not in ends or is_dominated(original, place, ends[name])
-    )
+    names = [column.name for column in columns]
+    noised = [name for name in names if name not in ends]
+    largest = measure_shares(original, [ends.get(name, (np.nan, np.nan)) for name in names])
+    shares = dict(zip(names, largest.tolist(), strict=True))
+    alone = [name for name in names if not shares[name] <= MOST_OF_SQUARES]
+    pairs = [
+        (one, other)
+        for one, other in combinations(names, 2)
+        if not shares[one] * shares[other] <= MOST_OF_CORRELATION**2  # Cauchy and Schwarz
+    ]
+    return {frozenset([name]) for name in (*alone, *noised)} | set(map(frozenset, pairs))
 
 
 @quiet
-def is_dominated(original: Moments, place: int, ends: tuple[float, float]) -> bool:
-    """Return whether a record at an end has more of the squares than one may.
+def measure_shares(original: Moments, ends: Sequence[tuple[float, float]]) -> Float64:
+    """The share of each column's squares that a record at an end has: float64 (d,).
 
-    It has not in a column without a spread, and may have where the squares are beyond floats.
+    0 in a column without a spread; NaN where ends are not known, or squares are beyond floats.
     """
-    farthest = np.abs(np.array(ends, dtype=np.float64) - original.means[place]).max()
-    squares = original.products[place, place]
-    is_within = farthest * farthest <= MOST_OF_SQUARES * squares and np.isfinite(squares)
-    return bool(squares != 0 and not is_within)
+    apart = np.abs(np.array(ends, dtype=np.float64).reshape(-1, 2) - original.means[:, None])
+    farthest: Float64 = apart.max(axis=1) ** 2
+    squares = np.diagonal(original.products)
+    shares = np.where(np.isfinite(squares), farthest / squares, np.nan)
+    shares[(squares == 0) & (farthest == 0)] = 0.0
+    return shares
