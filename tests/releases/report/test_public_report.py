@@ -239,6 +239,10 @@ def test_attenuation_is_said_beside_the_change(made, change, weaker, said):
     figures = manifest.figures.model_copy(update={"changes": changes})
     text = Page(write_report(manifest.model_copy(update={"figures": figures}))).text
     assert re.search(f"age\\s+9 % too small\\s+{re.escape(said)}\\s", text)
+    partly = changes.model_copy(update={"untold": {"age": ["pay", "rent"]}})
+    figures = manifest.figures.model_copy(update={"changes": partly})
+    text = Page(write_report(manifest.model_copy(update={"figures": figures}))).text
+    assert f"{said}; not said of that with pay, rent" in " ".join(text.split())
     older = changes.model_copy(update={"attenuations": None})
     figures = manifest.figures.model_copy(update={"changes": older})
     assert "is attenuated" not in write_report(manifest.model_copy(update={"figures": figures}))

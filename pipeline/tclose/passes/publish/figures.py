@@ -304,9 +304,20 @@ def _describe_changes(
             attenuations[name] = max(round(weaker, 2), attenuations.get(name, 0.0))
     if not variances:
         return None
+    others = {name: _list_untold(name, utility, untold) for name in variances}
+    unsaid = {name: names for name, names in others.items() if names}
     return MeasuredChanges(
-        variances=variances, correlations=correlations, attenuations=attenuations
+        variances=variances,
+        correlations=correlations,
+        attenuations=attenuations,
+        **({"untold": unsaid} if unsaid else {}),
     )
+
+
+def _list_untold(name: str, utility: Utility, untold: Collection[Columns]) -> list[str]:
+    """List the columns with which a column's correlation is not said."""
+    others = [other for other in utility.changes_of_variances if other != name]
+    return [o for o in others if frozenset([o]) in untold or frozenset([name, o]) in untold]
 
 
 def _measure_attenuation(pair: CorrelationPair | None) -> float:

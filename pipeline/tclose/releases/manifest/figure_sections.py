@@ -58,6 +58,9 @@ class MeasuredChanges(Section):
     """Largest change of a correlation of the column with another one, to two decimals."""
     attenuations: dict[str, float] | None = None
     """By how much one of these is weaker than it was, at most; None of releases made before."""
+    untold: dict[str, list[str]] = Field(default_factory=dict)
+    """Columns with which a column's correlation is not said: there is noise on them, or one record
+    makes up too much of it."""
 
 
 class ReleaseFigures(Section):

@@ -3,6 +3,8 @@
 The measured changes are those of the manifest, in whole percent and two decimals.
 """
 
+from collections.abc import Sequence
+
 from tclose.model.column_terms import Role
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import ReleasedColumn
@@ -96,7 +98,9 @@ def list_changes(manifest: Manifest) -> list[tuple[str, str, str]]:
             name,
             _in_words(percent),
             _correlation(
-                changes.correlations.get(name), (changes.attenuations or {}).get(name, 0.0)
+                changes.correlations.get(name),
+                (changes.attenuations or {}).get(name, 0.0),
+                changes.untold.get(name, ()),
             ),
         )
         for name, percent in changes.variances.items()
@@ -109,9 +113,16 @@ def _in_words(percent: int) -> str:
     return f"{abs(percent)} % {'too small' if percent < 0 else 'too large'}"
 
 
-def _correlation(change: float | None, weaker: float) -> str:
+def _correlation(change: float | None, weaker: float, untold: Sequence[str]) -> str:
+    parts = [_describe_correlation(change, weaker)] if change is not None or not untold else []
+    if untold:
+        parts.append(f"not said of that with {', '.join(untold)}")
+    return "; ".join(parts)
+
+
+def _describe_correlation(change: float | None, weaker: float) -> str:
     if change is None:
-        return "no other number of which it is said"
+        return "no other number"
     if change < 0.01:
         return "by less than 0.01"
     difference = f"by up to {change:.2f}"

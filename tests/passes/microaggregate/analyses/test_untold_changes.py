@@ -58,9 +58,11 @@ def test_nothing_is_said_of_an_outlier(tmp_path: Path) -> None:
     age = np.random.default_rng(4).integers(18, 90, N)
     plain = changes_of(make(tmp_path, "plain", pay))
     assert plain["variances"].keys() == plain["correlations"].keys() == {"age", "weight"}
+    assert "untold" not in plain
     age[17] = 1_000_000
     odd = changes_of(make(tmp_path, "odd", pay, age=age))
     assert all(of.keys() == {"weight"} for of in odd.values())
+    assert odd["untold"] == {"weight": ["age"]}
     pay[17] = 10**9
     alone = changes_of(make(tmp_path, "alone", pay, age=age))
     assert alone["variances"].keys() == {"weight"}
@@ -71,9 +73,10 @@ def test_nothing_is_said_of_what_two_far_values_make_up(tmp_path: Path) -> None:
     """Neither column is dominated, but one record is far in both: its product is."""
     rng = np.random.default_rng(4)
     age, pay = rng.integers(18, 90, N), np.random.default_rng(2).permutation(N) * 60
-    age[17], pay[17] = 170, 200_000
+    age[17], pay[17] = 165, 125_000
     both = changes_of(make(tmp_path, "both", pay, age=age))
     assert both["variances"].keys() == {"age", "weight"}
+    assert both["untold"] == {"age": ["pay"]}
     assert both["correlations"]["age"] == both["correlations"]["weight"] < 0.01
 
 
