@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tclose.assess.auditing.audit_result import AuditResult
+from tclose.assess.auditing.manifest_comparison import PERSONS, PERSONS_OF_SERIES
 from tclose.assess.linking import link_attackers, read_verified_rows
 from tclose.assess.population import check_population, measure_population, read_population
 from tclose.assess.sample import Sample, local_sample
@@ -70,6 +71,7 @@ def add_originals(
     assert manifest is not None  # it was audited
     if policy.privacy.over_time is not None:
         foreign = find_foreign(release, manifest, policy, progress)
+        audit = audit.without_note(PERSONS, PERSONS_OF_SERIES)
         return audit.extended([_FOREIGN.format(foreign=foreign)] if foreign else [], [_OF_SERIES])
     persons = None
     if population is not None:
@@ -83,7 +85,8 @@ def add_originals(
             if persons is not None:
                 population_result = measure_population(run, sample, persons, progress)
                 measured = measured.model_copy(update={"population": population_result})
-            return audit.extended(remade.find_other_persons(manifest), originals=measured)
+            other = remade.find_other_persons(manifest)
+            return audit.without_note(PERSONS).extended(other, originals=measured)
         versions = find_other_versions(release, policy)
         if versions == []:
             return audit.extended([_OTHERS])

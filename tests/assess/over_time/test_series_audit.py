@@ -68,6 +68,13 @@ def test_classes_of_other_rows(classes: Int64, found: str) -> None:
     assert _compare(replace(registered(), classes=classes), published()) == found
 
 
+def test_a_person_of_two_rows() -> None:
+    """Each has one record, or k over records would not be k over persons."""
+    twice = registered().hashes[[0, 1, 2, 3, 3]]
+    found = _compare(replace(registered(), hashes=twice), published())
+    assert found == "persons, of whom one has several"
+
+
 def test_other_columns() -> None:
     without = published().confidential.drop_columns(["job"])
     assert _compare(registered(), replace(published(), confidential=without)) == "attributes"

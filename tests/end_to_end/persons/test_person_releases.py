@@ -272,6 +272,7 @@ class TestAudit:
         largest = {name: t.pop("largest_emd") for name, t in found["t"].items()}
         assert largest == made.internal["largest_emd_over_persons"]
         assert found == made.manifest["privacy"]["persons"]
+        assert not [note for note in audit.notes if "not checked" in note]
 
     def test_originals_contradict(
         self, made: Released, source: Path, monkeypatch: pytest.MonkeyPatch

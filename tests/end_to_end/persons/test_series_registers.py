@@ -133,6 +133,8 @@ def test_originals_are_not_made_again(made: list[Released], months: SeriesMonths
     result = add_originals(audit_release(made[1].folder), parse_policy(months.policy(1)), QUIET)
     assert result.findings == []
     assert "depend on those before it" in result.notes[-1]
+    assert "over persons are not checked" in result.notes[0]
+    assert "tclose audit --series checks them" in result.notes[0]
 
 
 def test_originals_of_another_month_are_found(made: list[Released], months: SeriesMonths) -> None:
@@ -160,7 +162,7 @@ def test_audit_of_the_series(made: list[Released]) -> None:
     for number, one in enumerate(made, 1):
         result = add_series(audit_release(one.folder))
         assert result.findings == []
-        [note] = [note for note in result.notes if note.startswith("series: ")]
+        [note] = result.notes  # and none that k over persons was not checked
         said = one.internal["over_time"]
         assert note.startswith(f"series: {number} release")
         assert f"{said['cells']} cells, the smallest of {said['smallest_cell']} persons" in note

@@ -48,6 +48,13 @@ class AuditResult(Section):
         """True if the rows could be checked, and there are no findings."""
         return self.checked and not self.findings
 
+    def without_note(self, note: str, *others: str) -> Self:
+        """The result without a note, if it has it, and with others in its place."""
+        if note not in self.notes:
+            return self
+        notes = [one for text in self.notes for one in (others if text == note else (text,))]
+        return self.model_copy(update={"notes": notes})
+
     def extended(
         self, findings: Sequence[str] = (), notes: Sequence[str] = (), **more: object
     ) -> Self:

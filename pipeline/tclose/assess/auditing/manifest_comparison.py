@@ -17,6 +17,10 @@ PERSONS = (
     "manifest.json: k and t over persons are not checked, as no file says whose a record is; "
     "tclose audit --originals checks them"
 )
+PERSONS_OF_SERIES = (
+    "manifest.json: k and t over persons are not checked, as no file says whose a record is; "
+    "tclose audit --series checks them, as registers do"
+)
 
 
 def find_false_claims(

@@ -2,7 +2,7 @@
 
 Registers say whose each released row is. They are compared with the files: rows of one class there
 are one class here, and equal values have equal places. So what is decided again is decided of what
-was handed out.
+was handed out. As nobody has two rows of a release, k and t over persons are those over records.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from tclose.assess.any_table import code_values_apart
 from tclose.assess.auditing.audit_result import AuditResult
+from tclose.assess.auditing.manifest_comparison import PERSONS
 from tclose.assess.over_time.published import Published, read_release
 from tclose.data.keys import plain_type
 from tclose.data.places.locations import Location, parse_location
@@ -80,6 +81,8 @@ def add_series(audit: AuditResult) -> AuditResult:
         f"{verdict.n_exposed:,}"
         + (f"; records held of others who left: {verdict.n_stale:,}" if verdict.n_stale else "")
     )
+    if not findings:
+        audit = audit.without_note(PERSONS)
     return audit.extended([f"series: {finding}" for finding in findings], [note])
 
 
@@ -100,6 +103,8 @@ def _compare(persons: ReleasedPersons, published: Published) -> str:
     """Say what of a register is not of the released rows; empty if nothing."""
     if persons.classes.size != published.class_of.size:
         return "rows"
+    if number_hashes([persons.hashes])[0] < len(persons.hashes):
+        return "persons, of whom one has several"
     if not _are_told_apart_alike(persons.classes, published.class_of):
         return "classes"
     if set(persons.attributes) != set(published.confidential.column_names):
