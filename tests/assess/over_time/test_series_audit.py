@@ -2,15 +2,20 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from tclose.assess.over_time import series_audit
 from tclose.assess.over_time.published import Published
-from tclose.assess.over_time.series_audit import _compare
+from tclose.assess.over_time.series_audit import _compare, _have_moved
 from tclose.model.array_types import Int64
+from tclose.passes.series.series_cells import KnownRelease, place_release
+from tclose.releases.manifest.inside_sections import SeriesEntry
 from tclose.releases.series.register_file import ReleasedPersons, ValueSpace
+from tclose.releases.series.series_history import SeriesRelease
 
 pytestmark = pytest.mark.every_case  # each takes milliseconds
 
@@ -78,3 +83,30 @@ def test_a_person_of_two_rows() -> None:
 def test_other_columns() -> None:
     without = published().confidential.drop_columns(["job"])
     assert _compare(registered(), replace(published(), confidential=without)) == "attributes"
+
+
+def place(stale: list[int]) -> KnownRelease:
+    persons = replace(registered(), stale=np.array(stale))
+    return place_release(persons, np.arange(5), 5)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "moved"),
+    [
+        (JOB, False),
+        (["chef", "nurse", "chef", "clerk", "nurse"], True),  # told apart alike, and others
+        (["cook", "nurse", "cook", "chef", "nurse"], False),  # in a cell that nobody is held in
+    ],
+)
+def test_values_of_cells_with_held_rows(
+    jobs: list[str], moved: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Registers tell values apart and no more: the files have to have the same ones."""
+    entry = SeriesEntry(series="people", number=1, k=2, t={}, window=2, departures="hold",
+                        register_sha256="0" * 64)  # fmt: skip
+    then, now = (SeriesRelease(tmp_path / name, entry) for name in ("then", "now"))
+    other = replace(published(), confidential=pa.table({"pay": PAY, "job": jobs}))
+    files = {then.place: published(), now.place: other}
+    monkeypatch.setattr(series_audit, "read_release", files.__getitem__)
+    placed = [place([]), place([1, 0, 0, 0, 0])]
+    assert _have_moved((then, now), placed, 5) == moved

@@ -20,6 +20,7 @@ from support.faults.started_modules import start
 from support.naive.naive_holding import choose_held, find_cells, holds
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.originals import add_originals
+from tclose.assess.over_time import series_audit
 from tclose.assess.over_time.series_audit import add_series
 from tclose.cli.main import main
 from tclose.data.places.bucket_paths import BucketPath
@@ -167,6 +168,18 @@ def test_held_rows_are_told(held: list[Released], tmp_path: Path) -> None:
     named = [f.split()[-1] for f in findings if "the manifest says other" in f]
     assert named == ["stale", "stalest"]
     assert any("records held: asked 0.10% of the records" in finding for finding in findings)
+
+
+def test_other_values_of_a_held_cell_are_a_finding(
+    held: list[Released], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of releases with held rows alone: what counts as other is tried where files are compared."""
+    monkeypatch.setattr(series_audit, "_have_moved", lambda *_: True)
+    audited = [add_series(audit_release(one.folder)).findings for one in held]
+    for one, findings in zip(held, audited, strict=True):
+        found = [f for f in findings if "are not those of the release before" in f]
+        assert bool(found) == (one.internal["over_time"]["stale"] > 0)
+    assert any(audited)
 
 
 def test_plan_tells_the_price(
