@@ -122,6 +122,34 @@ def test_lease_of_a_dead_run_is_taken_over_after_its_expiry_and_not_before(repos
     assert repository.current() == NEW
 
 
+def test_lease_is_lost_to_a_higher_one(repository):
+    """Though its own file is still there: of two that took over at once the higher number holds."""
+    with repository.acquire_lease(ALIVE) as held:
+        [own] = repository.store.names("claims")
+        higher = f"claims/{int(own) + 1:016d}"
+        assert repository.store.create(higher, json.dumps({"token": "1" * 32}).encode())
+        with pytest.raises(LostLeaseError):
+            held.check_lease()
+        repository.store.remove(higher)
+
+
+def test_lease_that_begins_beside_another_ends_itself(repository, monkeypatch):
+    """Which somebody took in the time since the dead one was looked at, and who may be alive."""
+    lease_of_a_dead_run(repository)
+    other = "claims/0000000000000006"
+    watch = lease._watch
+
+    def take_meanwhile(store, *others):
+        watch(store, *others)
+        assert store.create(other, json.dumps({"token": "1" * 32}).encode())
+
+    monkeypatch.setattr(lease, "_watch", take_meanwhile)
+    with pytest.raises(BusyError, match="it has just begun"):
+        repository.acquire_lease(ALIVE).__enter__()
+    assert repository.store.read(other) is not None
+    assert "0000000000000005" not in repository.store.names("claims")
+
+
 @pytest.mark.parametrize("said", ["soon", -1, 1e12, None, [1]])
 def test_lease_that_was_damaged_is_over_in_the_usual_time(said, repository, monkeypatch):
     monkeypatch.setattr(lease, "EXPIRY", DEAD)
