@@ -6,6 +6,7 @@ import resource
 from collections.abc import Mapping
 from pathlib import Path
 
+from tclose.data.places.control_groups import find_memory_limit, find_quota
 from tclose.errors import LimitError, LostError
 
 OPEN_FILES = 128  # of a command that works in its own process: it has 20 to 80
@@ -47,13 +48,16 @@ def ensure_open_files(n_files: int) -> None:
 
 
 def count_processors() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Processors that this process may use; of a share of one, as containers have, one."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    n_processors = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    return min(n_processors, find_quota() or n_processors)
 
 
 def machine_memory() -> int:
-    """Bytes of memory that this machine has."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    """Bytes of memory that this machine has, or the container that this process is in."""
+    n_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(n_bytes, find_memory_limit() or n_bytes)
 
 
 def find_remedy(error: BaseException) -> str:

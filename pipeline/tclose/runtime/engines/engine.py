@@ -26,7 +26,6 @@ from tclose.runtime.engines.garbage import end_start
 from tclose.runtime.engines.local import (
     bytes_per_worker,
     local_cluster,
-    memory_limit,
     start_fork_server,
 )
 from tclose.runtime.engines.scheduler import existing_address
@@ -289,9 +288,8 @@ def open_engine(settings: EngineSettings, n_bytes: int) -> Iterator[Engine]:
 
 def worker_memory(settings: EngineSettings, n_bytes: int) -> int | None:
     """Bytes that a worker can hold, for an input of that size; None where that is not known."""
-    limit = memory_limit(settings)
-    if isinstance(limit, int):
-        return limit
+    if settings.memory_bytes is not None:
+        return settings.memory_bytes
     if settings.scheduler != LOCAL or user_client_address():
         return None  # whoever started the workers has said what they may hold
     if runs_in_process(settings, n_bytes):

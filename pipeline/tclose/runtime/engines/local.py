@@ -9,7 +9,12 @@ from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from typing import Any
 
-from tclose.data.places.process_limits import OPEN_FILES, count_processors, ensure_open_files
+from tclose.data.places.process_limits import (
+    OPEN_FILES,
+    count_processors,
+    ensure_open_files,
+    machine_memory,
+)
 from tclose.errors import LostError, PolicyError
 from tclose.policy.sections.engine_settings import LEAST_MEMORY, EngineSettings
 from tclose.runtime.engines.certificates import make_tls_configuration
@@ -19,6 +24,7 @@ from tclose.runtime.interrupts import deferred, held_back
 from tclose.runtime.scratch import place_sockets, scratch_folder
 
 MAX_AUTO_WORKERS = 16
+_SHARE_BYTES = 500_000_000  # of a worker, at least: more than one of ten million records takes
 _FILES_PER_WORKER = 16  # that the run's own process has open: pipes and connections, ten at least
 
 _WORKER_START = "tclose.runtime.engines.worker_start"
@@ -112,7 +118,7 @@ def _start(settings: EngineSettings, scratch: Path) -> Any:
             n_workers=worker_count(settings),
             threads_per_worker=1,
             processes=True,
-            memory_limit=memory_limit(settings),
+            memory_limit=bytes_per_worker(settings),
             host="127.0.0.1",
             protocol="tls",
             dashboard_address="127.0.0.1:0",
@@ -212,20 +218,19 @@ def worker_count(settings: EngineSettings) -> int:
     """Workers of a local cluster."""
     if settings.workers != "auto":
         return settings.workers
-    return min(count_processors(), MAX_AUTO_WORKERS)
-
-
-def memory_limit(settings: EngineSettings) -> str | int:
-    """Bytes that a worker is limited to, or ``auto``."""
-    return "auto" if settings.memory_bytes is None else settings.memory_bytes
+    return min(_count_shares(machine_memory()), MAX_AUTO_WORKERS)
 
 
 def bytes_per_worker(settings: EngineSettings) -> int:
-    """Bytes that a worker of a local cluster is limited to; by Dask's own rule where not given."""
-    limit = memory_limit(settings)
-    if isinstance(limit, int):
-        return limit
-    from dask.system import CPU_COUNT
+    """Bytes that a worker of a local cluster is limited to: a share, where they are not given."""
+    if settings.memory_bytes is not None:
+        return settings.memory_bytes
     from distributed.system import MEMORY_LIMIT
 
-    return int(MEMORY_LIMIT / max(1, CPU_COUNT))
+    n_bytes = min(MEMORY_LIMIT, machine_memory())
+    return n_bytes // _count_shares(n_bytes)
+
+
+def _count_shares(n_bytes: int) -> int:
+    """One for each processor, if there is enough memory for so many."""
+    return max(1, min(count_processors(), n_bytes // _SHARE_BYTES))
