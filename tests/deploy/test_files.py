@@ -205,6 +205,23 @@ class TestPromises:
         kinds = [d["spec"]["type"] for d in documents() if d["kind"] == "Service"]
         assert kinds == ["ClusterIP"]
 
+    def test_leases_of_prefect_outlive_its_server(self) -> None:
+        """A slot whose lease is lost is never given back, and whatever needs it waits for ever."""
+        pod = dict(pods())["prefect-server"]
+        [container] = pod["containers"]
+        environment = {one["name"]: one.get("value") for one in container["env"]}
+        service = services()["prefect-server"]
+        for variables in (environment, service["environment"]):
+            kept = variables["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"]
+            assert kept == "prefect.server.concurrency.lease_storage.filesystem"
+        [home] = re.findall(r"PREFECT_HOME=(\S+)", (DEPLOY / "Dockerfile").read_text())
+        [mounted] = [m["name"] for m in container["volumeMounts"] if m["mountPath"] == home]
+        [volume] = [v for v in pod["volumes"] if v["name"] == mounted]
+        claims = [d["metadata"]["name"] for d in documents() if "Claim" in d["kind"]]
+        assert volume["persistentVolumeClaim"]["claimName"] in claims
+        assert pod["securityContext"]["fsGroup"] == 10001  # or a new volume would be root's
+        assert service["volumes"] == [f"prefect:{home}"]
+
     @pytest.mark.parametrize("name", ["prefect-server", "scheduler"])
     def test_health_is_not_asked_for_from_a_proxy(self, name: str) -> None:
         """Docker gives containers the proxies of its own settings."""
