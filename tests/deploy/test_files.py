@@ -287,6 +287,23 @@ class TestPromises:
         secrets = {f"/run/secrets/{name}" for name in services()["prefect-worker"]["secrets"]}
         assert targets == {"/policies", "/data", "/releases"} | secrets
 
+    def test_runs_that_are_ended_with_their_node_are_scheduled_again(self, monkeypatch) -> None:
+        """The first process of a container hears no SIGTERM unless Prefect is told to."""
+        from prefect.cli.flow_run import _termination_intent
+
+        name = "PREFECT_FLOW_RUN_EXECUTE_SIGTERM_BEHAVIOR"
+        pod = job()["spec"]["template"]["spec"]
+        [container] = pod["containers"]
+        docker = yaml.safe_load((DEPLOY / "prefect.yaml").read_text())["definitions"]["docker"]
+        of_job = {one["name"]: one["value"] for one in container["env"]}
+        for variables in (of_job, docker["work_pool"]["job_variables"]["env"]):
+            monkeypatch.setenv(name, variables[name])
+            assert _termination_intent() == "reschedule"
+        [worker] = [d for d in documents() if d["metadata"]["name"] == "prefect-worker"
+                    and d["kind"] == "Deployment"]  # fmt: skip
+        seconds = worker["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
+        assert pod["terminationGracePeriodSeconds"] == seconds == 120
+
     def test_compiled_code_is_on_no_volume_that_others_can_write_to(self) -> None:
         """It is run by whoever reads it; so each pod or container has a place of its own."""
         image = (DEPLOY / "Dockerfile").read_text()
