@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import WithJsonSchema
 
 from tclose.errors import UsageError
-from tclose.policy.as_of_day import read_day
+from tclose.policy.as_of_day import read_day, to_day
 
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _SCHEDULED = r"scheduled( - (?P<n>\d{1,3}) (?P<unit>day|week|month)s?)?"
@@ -42,13 +42,13 @@ def resolve_day(as_of: AsOf, scheduled: datetime, timezone: str) -> date | None:
         Neither a day, nor ``scheduled``, nor ``scheduled - 1 month``.
     """
     if as_of is None or isinstance(as_of, date):
-        return as_of
+        return to_day(as_of)  # of a time, which is a date to Python, its day
     match = re.fullmatch(_SCHEDULED, as_of)
     if not match:
         return parse_day(as_of, "as_of")
     try:
         day = scheduled.astimezone(ZoneInfo(timezone)).date()
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # of a folder of zones, as Europe
+    except (ZoneInfoNotFoundError, TypeError, ValueError, OSError):  # of a folder, as Europe
         raise UsageError(f"timezone: {timezone!r} is none; give one as in Europe/Madrid") from None
     if match["unit"] == "month":
         return add_months(day, -int(match["n"]))

@@ -16,6 +16,7 @@ SCHEDULED = datetime(2026, 3, 31, 23, 30, tzinfo=UTC)
     [
         (None, "UTC", None),
         (date(2026, 2, 3), "UTC", date(2026, 2, 3)),
+        (datetime(2026, 2, 3, 4, 5, tzinfo=UTC), "UTC", date(2026, 2, 3)),
         ("2026-02-03", "UTC", date(2026, 2, 3)),
         ("scheduled", "UTC", date(2026, 3, 31)),
         ("scheduled", "Europe/Madrid", date(2026, 4, 1)),
@@ -26,7 +27,23 @@ SCHEDULED = datetime(2026, 3, 31, 23, 30, tzinfo=UTC)
     ],
 )
 def test_day_of_a_run(as_of, timezone, day):
-    assert resolve_day(as_of, SCHEDULED, timezone) == day
+    found = resolve_day(as_of, SCHEDULED, timezone)
+    assert found == day
+    assert type(found) is type(day)
+
+
+@pytest.mark.parametrize(
+    ("scheduled", "day"),
+    [
+        (datetime(2026, 3, 29, 0, 59, tzinfo=UTC), date(2026, 3, 29)),  # 01:59, before 02:00 is not
+        (datetime(2026, 3, 29, 1, 0, tzinfo=UTC), date(2026, 3, 29)),
+        (datetime(2026, 10, 24, 22, 0, tzinfo=UTC), date(2026, 10, 25)),  # a day of 25 hours
+        (datetime(2026, 10, 25, 22, 59, tzinfo=UTC), date(2026, 10, 25)),
+        (datetime(2026, 10, 25, 23, 0, tzinfo=UTC), date(2026, 10, 26)),
+    ],
+)
+def test_days_on_which_clocks_are_changed_begin_and_end_at_midnight(scheduled, day):
+    assert resolve_day("scheduled", scheduled, "Europe/Madrid") == day
 
 
 @pytest.mark.parametrize("as_of", ["yesterday", "scheduled + 1 day", "2026-02-30", "01.02.2026"])
@@ -35,9 +52,9 @@ def test_a_day_that_is_none_is_refused(as_of):
         resolve_day(as_of, SCHEDULED, "UTC")
 
 
-@pytest.mark.parametrize("timezone", ["Mars/Base", "Europe", "../Madrid", ""])
+@pytest.mark.parametrize("timezone", ["Mars/Base", "Europe", "../Madrid", "", None])
 def test_a_timezone_that_is_none_is_refused(timezone):
-    with pytest.raises(UsageError, match=rf"timezone: '{timezone}' is none"):
+    with pytest.raises(UsageError, match=rf"timezone: {timezone!r} is none"):
         resolve_day("scheduled", SCHEDULED, timezone)
 
 
