@@ -1,6 +1,6 @@
 """The internal manifest's section on what a release changes, and the release before it."""
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from math import isfinite
 
@@ -156,4 +156,19 @@ def find_previous(repository: ReleaseRepository, release_id: str) -> PreviousRel
         t={name: result.largest_emd for name, result in manifest.privacy.t.items()},
         loss=manifest.information_loss.total,
         columns=[column.name for column in manifest.columns],
+    )
+
+
+def describe_clock(previous: PreviousRelease | None, published_at: str) -> str:
+    """Say that the release before has a later date; empty where the dates are in order."""
+    if previous is None:
+        return ""
+    earlier, now = map(datetime.fromisoformat, (previous.published_at, published_at))
+    if (earlier if earlier.tzinfo else earlier.replace(tzinfo=UTC)) <= now:
+        return ""
+    return (
+        f"clock: release {previous.release_id}, the current one until now, is of "
+        f"{previous.published_at}, and this machine's clock says {published_at}: by their dates "
+        "this release is the older one, for `tclose releases`, rollback and prune; see that the "
+        "clock is right, and name releases by their ids"
     )

@@ -33,7 +33,7 @@ from tclose.passes.plan.notices.same_input_warning import find_others, warn_of_s
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.publish.analyses_summary import add_analyses, warn_of_unmeasured
-from tclose.passes.publish.analysis import describe_analysis, find_previous
+from tclose.passes.publish.analysis import describe_analysis, describe_clock, find_previous
 from tclose.passes.publish.build_manifest import (
     Loss,
     ReleaseRecord,
@@ -93,6 +93,8 @@ def publish(context: PassContext) -> None:
     account = _make_record(run, plan, verdict, files, compared)
     late_warnings = (*warn_of_unmeasured(account.utility), *warn_of_siblings(account.siblings))
     report_warnings(late_warnings, run.policy.engine, context.progress)
+    if wrong_clock := describe_clock(account.previous, account.published_at):
+        context.progress.warn(wrong_clock)
     account = replace(account, warnings=(*context.read(PLAN_WARNINGS), *unplanned, *late_warnings))
     public, documents = public_manifest(account)
     lineage = _complete_lineage(run, account, public)
