@@ -53,14 +53,15 @@ help:
 demo: $(VENV)/.run
 	@mkdir -p demo
 	@[ -e $(VENV)/.warm ] || { $(BIN)/tclose warm-up && touch $(VENV)/.warm; } & \
+	status=0; \
 	if [ -d demo/discharges ] && [ "$$(cat demo/.rows 2>/dev/null || echo $(ROWS))" = "$(ROWS)" ]; \
 	then echo "demo/discharges is there already"; \
 	else \
 	    rm -rf demo/discharges; \
 	    echo "tclose generate --rows $(ROWS) --out demo/discharges"; \
-	    $(BIN)/tclose generate --rows $(ROWS) --out demo/discharges && echo $(ROWS) > demo/.rows; \
+	    $(BIN)/tclose generate --rows $(ROWS) --out demo/discharges && echo $(ROWS) > demo/.rows || status=$$?; \
 	fi; \
-	wait
+	wait; exit $$status
 	@echo "tclose flow config/demo.yaml"
 	@PREFECT_HOME="$${PREFECT_HOME:-$(CURDIR)/demo/.prefect}" $(BIN)/tclose flow config/demo.yaml > demo/.table
 	@echo "tclose audit demo/releases/demo"

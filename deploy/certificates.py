@@ -22,6 +22,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 ROLES = ("scheduler", "worker", "client")
 HOSTS = ("localhost", "127.0.0.1")
+MOST_DAYS = 36_500
 
 
 @dataclass(frozen=True)
@@ -141,12 +142,18 @@ def _write(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-def _main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Make them as the command line says."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="a folder that is not there yet")
     parser.add_argument("--days", type=int, default=365, help="until they expire (default 365)")
     parser.add_argument("--host", action="append", default=[], help="a name of the scheduler")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
+    if not 1 <= given.days <= MOST_DAYS:
+        parser.error(f"--days {given.days}: has to be from 1 to {MOST_DAYS:,}")
+    for host in given.host:
+        if not host or not host.isascii():
+            parser.error(f"--host {host!r}: has to be a name or an address, in ASCII (xn--...)")
     try:
         make_certificates(given.out, hosts=(*HOSTS, *given.host), days=given.days)
     except OSError as error:
@@ -154,4 +161,4 @@ def _main() -> None:
 
 
 if __name__ == "__main__":
-    _main()
+    main()

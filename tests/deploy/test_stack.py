@@ -23,6 +23,7 @@ import psutil
 import pytest
 
 import deploy.stack.__main__ as recipe
+from deploy import certificates
 from deploy.certificates import ROLES, make_certificates
 from deploy.stack import services
 from deploy.stack.database import find_programs
@@ -154,6 +155,23 @@ class TestCertificates:
         assert done.returncode == 2
         assert "File exists" in done.stderr
         assert (tmp_path / "tls" / "ca.pem").read_bytes() == before
+
+    @pytest.mark.parametrize(
+        ("option", "said"),
+        [
+            ("--days=0", "--days 0: has to be from 1 to 36,500"),
+            ("--days=4000000", "--days 4000000: has to be from 1 to 36,500"),
+            ("--host=", "--host '': has to be a name or an address"),
+            ("--host=b\u00fccher.example", "has to be a name or an address, in ASCII"),
+        ],
+    )
+    def test_what_no_certificate_can_have_is_refused_before_any_is_made(
+        self, option: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with pytest.raises(SystemExit, match="2"):
+            certificates.main(["--out", str(tmp_path / "tls"), option])
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "tls").exists()
 
     def test_last_as_long_as_asked_and_name_the_hosts(self, tmp_path: Path) -> None:
         from cryptography import x509
