@@ -26,6 +26,7 @@ from support.naive import naive_kernels as naive
 from support.naive import naive_taxonomy
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import InfeasibleError
+from tclose.passes.microaggregate.shares.representatives import MORE_LOSS
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -47,7 +48,8 @@ def test_release_is_close(illness, distance, refine, source, tmp_path):
     made = release(document(source, tmp_path, **changes))
     frame = check_release(made, distance, 0.15)
     assert sorted(frame["illness"]) == sorted(patients()["illness"].to_pylist())
-    assert made.manifest["information_loss"]["total"] < 0.015
+    # By default categories keep their shares, for which so much more may be lost.
+    assert made.manifest["information_loss"]["total"] < 0.015 * (1 + MORE_LOSS)
 
 
 def test_refinement_loses_less(source, tmp_path):

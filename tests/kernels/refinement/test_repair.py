@@ -19,6 +19,7 @@ from support.tables.random_tables import (
     seeds,
     weighted_columns,
 )
+from tclose.kernels.emd.least_distance import sum_ranges
 from tclose.kernels.emd.reference import EmdReference
 from tclose.kernels.refinement.repair import N_PARTNERS, merge_classes
 from tclose.model.distribution import Distribution
@@ -136,7 +137,10 @@ class TestProperties:
 
         weights = np.ones(len(table.nominal)) if table.weights is None else table.weights
         columns = table.numeric, table.nominal, weights
-        expected = naive_refine.merge_above(columns, before, above, is_close)
+        codes, targets = table.targets()
+        works = sum_ranges(table.labels, len(before), (codes, targets))
+        excess = naive_refine.Excess(works, [target.limit for target in targets])
+        expected = naive_refine.merge_above(columns, before, above, is_close, excess)
         assert naive.groups(table.merge(above)[0]) == expected
 
     @repeatable
@@ -224,6 +228,16 @@ class TestChoice:
         table = on_a_line([0.0, 0.9, 0.5], [0, 1, 2], [1, 2, 3], Fraction(1, 100))
         labels, n_classes = table.merge([0, 1, 2])
         assert (labels.tolist(), n_classes) == ([0, 0, 0], 1)
+
+    def test_takes_what_brings_it_nearer_on_the_way(self) -> None:
+        # Low values at 0, of which the nearest is another low one. Two high ones, farther away,
+        # make it close together, each of them nearer; the low one is none of its partners.
+        table = on_a_line(
+            [0.0, 0.1, 0.3, 0.35, 9.0, 9.1], [0, 1, 2, 3, 4, 5], [1, 1, 2, 3, 2, 3], Fraction(2, 25)
+        )
+        labels, n_classes = table.merge([0])
+        assert labels[0] == labels[2] == labels[3] != labels[1]
+        assert n_classes == 4
 
     def test_counts_the_growth_of_the_squared_error(self) -> None:
         # Partners at the distances 0.30 and 0.25, of one and of four records: 0.045 against 0.05.

@@ -160,6 +160,18 @@ def test_what_loses_nearly_as_little_as_the_best_may_lose_more_than_it() -> None
     assert not near._find_all(0.99 * least, 2 * least)
 
 
+def test_clusters_one_of_which_has_too_many_records_are_no_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Pay that follows age: what is above t can only be mended by one class of most records."""
+    ages = list(range(400))
+    problem = problem_of(ages, ["a"] * 400, ages, k=4, limit=Fraction(1, 20), size=20)
+    near = near_of(problem)
+    assert near.find_beside(FAR, FAR) == []
+    monkeypatch.setattr(near_starts, "MOST_OF_RECORDS", 1.0)
+    assert any(np.bincount(one.labels).max() > 80 for one in near.find_beside(FAR, FAR))
+
+
 def test_natural_classes_are_kept_or_not() -> None:
     """Two of 20 records, and 40 others: from both kinds of clusters a search may begin."""
     ages = [0] * 20 + [500] * 20 + list(range(1000, 1040))

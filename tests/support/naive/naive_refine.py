@@ -6,6 +6,7 @@ Records are a `support.tables.classed_records.ClassedRecords`; a class is a list
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
@@ -13,7 +14,8 @@ import numpy as np
 
 from support.naive import naive_kernels as naive
 from support.tables.classed_records import ClassedRecords
-from tclose.kernels.refinement.repair import N_PARTNERS
+from tclose.kernels.emd.least_distance import RangeWorks
+from tclose.kernels.refinement.repair import LEAST_COST, N_PARTNERS
 
 Classes = list[list[int]]
 # Rows that go from the first class to the second, and from the second to the first.
@@ -243,10 +245,12 @@ def merge_above(
     classes: Classes,
     above: Sequence[int],
     is_close: Callable[[list[int]], bool],
+    excess: "Excess",
 ) -> Classes:
     """Classes of which those above a limit take in the cheapest partner that makes them close.
 
-    Where none does they take in the cheapest on the way. ``columns``: as in clustering.
+    Where none does they take in, on the way, the one that brings them nearest for what it costs.
+    ``columns``: as in clustering.
     """
     numeric, nominal, weights = columns
     classes = [list(rows) for rows in classes]
@@ -262,11 +266,40 @@ def merge_above(
     for c in above:
         is_done = not sizes[c]
         while not is_done and (ranked := rank_partners(centres, levels, weights, sizes, c)):
-            partners = [other for _, other in ranked[:N_PARTNERS]]
-            close = [other for other in partners if is_close(classes[c] + classes[other])]
-            other, is_done = (close or partners)[0], bool(close)
+            partners = ranked[:N_PARTNERS]
+            close = [p for _, p in partners if is_close(classes[c] + classes[p])]
+            other = close[0] if close else excess.choose(c, partners, sizes)
+            is_done = bool(close)
             centres[c] += sizes[other] / (sizes[c] + sizes[other]) * (centres[other] - centres[c])
             levels[c] = levels[other if sizes[other] > sizes[c] else c]
             classes[c], classes[other] = classes[c] + classes[other], []
             sizes[c], sizes[other] = sizes[c] + sizes[other], 0
+            excess.works.of_classes[:, c] += excess.works.of_classes[:, other]
     return [sorted(rows) for rows in classes if rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Excess:
+    """What unions are above the limits, at least, by the works of ranges of their classes."""
+
+    works: RangeWorks
+    limits: Sequence[float]
+
+    def choose(self, c: int, partners: Sequence[tuple[float, int]], sizes: np.ndarray) -> int:
+        """The partner that lowers what class c has most, for its cost; of equal ones the first."""
+        own = self.of((c, c), 2 * sizes[c])
+        best, most = partners[0][1], 0.0
+        for cost, other in partners:
+            gained = own - self.of((c, other), sizes[c] + sizes[other])
+            if gained > most * cost:
+                best, most = other, gained / max(cost, LEAST_COST)
+        return best
+
+    def of(self, pair: tuple[int, int], size: int) -> float:
+        total = 0.0
+        for a, limit in enumerate(self.limits):
+            least, (ours, theirs) = 0.0, self.works.of_classes[a, list(pair)]
+            for mine, other, of_table in zip(ours, theirs, self.works.of_table[a], strict=True):
+                least += abs((mine + other) / size - of_table)
+            total += max(0.0, least - limit)
+        return total

@@ -17,6 +17,8 @@ from tclose.kernels.refinement.near_classes import make_boxes, rank_partners, ta
 N_PARTNERS = 64
 # Of these the first, which are ranked alone before all are: mostly one of them will do.
 N_FIRST = 8
+# What a partner is taken to cost at least, where it is at the same place.
+LEAST_COST = 1e-9
 # By which a distance is more than a limit, whatever both are rounded by.
 SURELY = 1e-6
 
@@ -176,7 +178,34 @@ def _find_partner(chains, works, boxes, c, ours, references):
         tried = n_ranked
         if n_ranked < most:
             break
-    return (partners[0] if tried else none), False, (costs[0] if tried else 0.0)
+    if not tried:
+        return none, False, 0.0
+    best = _find_nearer(works, c, costs[:tried], partners[:tried], sizes, tables)
+    return partners[best], False, costs[best]
+
+
+@kernel(borrows=True)
+def _find_nearer(works, c, costs, partners, sizes, tables):
+    """Place of the partner that brings a class nearest to its limits for what it costs.
+
+    The first where distances have no bound, or none brings it nearer.
+    """
+    best, most, own = 0, 0.0, _sum_excess(works, (c, c), 2 * sizes[c], tables)
+    for p in range(partners.size):
+        other = partners[p]
+        gained = own - _sum_excess(works, (c, other), sizes[c] + sizes[other], tables)
+        if gained > most * costs[p]:
+            best, most = p, gained / max(costs[p], LEAST_COST)
+    return best
+
+
+@kernel(borrows=True)
+def _sum_excess(works, pair, size, tables):
+    """By how much a union of two classes is above the limits, at least."""
+    excess = 0.0
+    for a in range(len(tables)):
+        excess += max(0.0, bound_union(works, a, pair, size) - tables[a].limit)
+    return excess
 
 
 @kernel
