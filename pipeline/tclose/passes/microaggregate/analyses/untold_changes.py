@@ -59,11 +59,13 @@ def find_untold(
 def measure_shares(original: Moments, ends: Sequence[tuple[float, float]]) -> Float64:
     """The share of each column's squares that a record at an end has: float64 (d,).
 
-    0 in a column without a spread; NaN where ends are not known, or squares are beyond floats.
+    0 in a column without a spread; NaN where ends or squares are not known, as of records that
+    have no column whole, or squares are beyond floats.
     """
     apart = np.abs(np.array(ends, dtype=np.float64).reshape(-1, 2) - original.means[:, None])
     farthest: Float64 = apart.max(axis=1) ** 2
     squares = np.diagonal(original.products)
-    shares = np.where(np.isfinite(squares), farthest / squares, np.nan)
+    shares = np.full(squares.size, np.nan)
+    np.divide(farthest, squares, out=shares, where=np.isfinite(squares) & (squares > 0))
     shares[(squares == 0) & (farthest == 0)] = 0.0
     return shares
