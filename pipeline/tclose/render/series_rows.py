@@ -1,6 +1,6 @@
 """Rows of tables on a release together with the earlier ones of its series: internal figures."""
 
-from tclose.releases.manifest.inside_sections import SeriesSection
+from tclose.releases.manifest.inside_sections import SeriesSection, describe_found
 
 
 def series_rows(series: SeriesSection | None) -> list[tuple[str, str]]:
@@ -10,7 +10,7 @@ def series_rows(series: SeriesSection | None) -> list[tuple[str, str]]:
     cells = f"{series.cells:,}, the smallest of {series.smallest_cell:,} persons (asked {series.k})"
     left = (
         f"{series.leavers:,} persons of the release before, {series.leavers_exposed:,} of them "
-        f"found by subtraction ({series.departures})"
+        f"{describe_found(series.departures)} ({series.departures})"
     )
     rows = [
         ("over time", f"release {series.number:,} of {series.series}, window {series.window:,}"),
@@ -22,6 +22,10 @@ def series_rows(series: SeriesSection | None) -> list[tuple[str, str]]:
         ("  left out", f"{series.left_out:,} records, so that cells hold"),
         ("  left", left),
     ]
+    if series.departures == "unite":
+        groups = f"{series.leaver_groups_below_k or 0:,} groups below {series.k:,}"
+        smallest = f"the smallest of {series.smallest_leaver_group or 0:,} persons"
+        rows.append(("  by subtraction", f"{groups}, {smallest}"))
     if series.stale:
         most = f"{series.stalest:,} release{'' if series.stalest == 1 else 's'}"
         rows.append(("  held", f"{series.stale:,} records of others who left, for up to {most}"))

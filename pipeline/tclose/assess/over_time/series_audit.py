@@ -32,7 +32,7 @@ from tclose.passes.series.series_verdict import (
     find_held_rows,
     judge_series,
 )
-from tclose.releases.manifest.inside_sections import SeriesSection
+from tclose.releases.manifest.inside_sections import SeriesSection, describe_found
 from tclose.releases.repository.repository import read_internal
 from tclose.releases.series.register_file import ReleasedPersons, load_register
 from tclose.releases.series.series_history import SeriesRelease, list_series
@@ -77,8 +77,8 @@ def add_series(audit: AuditResult) -> AuditResult:
     note = (
         f"series: {len(window):,} release{'' if len(window) == 1 else 's'} of {section.series!r} "
         f"together: {verdict.n_cells:,} cells, the smallest of {verdict.smallest:,} persons "
-        f"(k {section.k}); persons who left: {verdict.n_leavers:,}, found by subtraction: "
-        f"{verdict.n_exposed:,}"
+        f"(k {section.k}); persons who left: {verdict.n_leavers:,}, "
+        f"{describe_found(section.departures)}: {verdict.n_exposed:,}"
         + (f"; records held of others who left: {verdict.n_stale:,}" if verdict.n_stale else "")
     )
     if not findings:

@@ -57,6 +57,7 @@ from tclose.passes.verify.key_range_task import (
 from tclose.passes.verify.person_checks import ExpectedPersons
 from tclose.passes.verify.person_traces import JOINED_RANGES, TRACE_TASK, trace_persons
 from tclose.privacy.whole_table import check_table
+from tclose.releases.manifest.inside_sections import describe_found
 from tclose.runtime.artifacts.artifacts import Artifact
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Pass, PassContext
@@ -121,10 +122,13 @@ def _judge_series(context: PassContext, verdict: Verdict, n_classes: Sequence[in
         return verdict
     judged = judge_release(context, series[0], n_classes)
     context.write(SERIES_VERDICT, (judged,))
+    settings = context.run.policy.privacy.over_time
+    assert settings is not None  # or there would be no series
     context.progress.info(
         f"  cells over {len(series[0].window.releases) + 1} releases: {judged.n_cells:,}, the "
         f"smallest of {judged.smallest:,} persons; records left out: {series[0].n_left_out:,}; "
-        f"persons who left: {judged.n_leavers:,}, found by subtraction: {judged.n_exposed:,}"
+        f"persons who left: {judged.n_leavers:,}, {describe_found(settings.departures)}: "
+        f"{judged.n_exposed:,}"
         + (f"; records held of others who left: {judged.n_stale:,}" if judged.n_stale else "")
     )
     return replace(verdict, failures=(*verdict.failures, *judged.failures))

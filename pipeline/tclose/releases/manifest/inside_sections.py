@@ -190,6 +190,14 @@ class SeriesSection(SeriesEntry):
     """Share of the records that may be; None where none is held."""
 
 
+def describe_found(departures: str) -> str:
+    """How leavers are found whose own cell does not hold, by the way departures are treated.
+
+    Where classes are united, k of them are found together, and one only by a value of her own.
+    """
+    return "found by a value that lasts" if departures == "unite" else "found by subtraction"
+
+
 class EarlierRelease(Section):
     """An earlier release in the output folder that is about persons of this one.
 

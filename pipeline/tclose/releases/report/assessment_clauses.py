@@ -5,6 +5,7 @@ Article 29 Working Party on anonymisation techniques. The words are our own. Wha
 is left to whoever signs.
 """
 
+from tclose.releases.manifest.inside_sections import describe_found
 from tclose.releases.manifest.internal_manifest import InternalManifest
 
 _OPEN = "To be filled in by whoever signs."
@@ -124,7 +125,8 @@ def _name_others(manifest: InternalManifest) -> str:
         return (
             f"Release {held.number:,} of series {held.series}: {len(held.releases):,} earlier ones "
             f"are held together with it, in cells of {held.smallest_cell:,} persons at least; "
-            f"{held.leavers_exposed:,} of {held.leavers:,} who left are found by subtraction."
+            f"{held.leavers_exposed:,} of {held.leavers:,} who left are "
+            f"{describe_found(held.departures)}."
             f"{groups}{forgotten}"
         )
     if not manifest.same_input:

@@ -50,8 +50,7 @@ def _show_series(series: SeriesSection | None) -> Iterable[str]:
     )
     yield paragraph(
         f"{series.newcomers:,} persons are new, {series.leavers:,} of the release before are not "
-        f"in this one. Subtracting the one from the other finds {series.leavers_exposed:,} of "
-        "those who left in a group of fewer than k persons or above a t. "
+        f"in this one. {_tell_exposed(series)} "
         f"{series.left_out:,} records were left out so that cells hold"
         + (f", {series.forgotten:,} of them of persons forgotten on request" if series.forgotten
            else "")
@@ -61,6 +60,19 @@ def _show_series(series: SeriesSection | None) -> Iterable[str]:
         if series.stale
         else "No record of a person who left is held.",
     )  # fmt: skip
+
+
+def _tell_exposed(series: SeriesSection) -> str:
+    if series.departures == "unite":
+        return (
+            f"Subtracting the one from the other finds no group of fewer than k; "
+            f"{series.leavers_exposed:,} of those who left are told by a value that lasts, if "
+            "nobody else of their class had it."
+        )
+    return (
+        f"Subtracting the one from the other finds {series.leavers_exposed:,} of those who left in "
+        "a group of fewer than k persons or above a t."
+    )
 
 
 def _show_others(exposure: ExposureSection | None, k: int) -> Iterable[str]:

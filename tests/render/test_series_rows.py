@@ -1,0 +1,34 @@
+"""What a table says of a release together with the earlier ones of its series."""
+
+import pytest
+
+from tclose.releases.manifest.inside_sections import SeriesSection
+from tclose.render.series_rows import series_rows
+
+
+@pytest.mark.parametrize(
+    ("departures", "left", "others"),
+    [
+        ("report", "37 persons of the release before, 9 of them found by subtraction (report)", []),
+        (
+            "unite",
+            "37 persons of the release before, 9 of them found by a value that lasts (unite)",
+            [("  by subtraction", "0 groups below 5, the smallest of 6 persons")],
+        ),
+    ],
+)
+def test_leavers_of_united_classes_are_not_found_by_subtraction(
+    departures: str, left: str, others: list[tuple[str, str]]
+) -> None:
+    series = SeriesSection.model_construct(
+        series="panel", number=2, window=12, k=5, t={"income": 0.1}, departures=departures,
+        cells=112, smallest_cell=10, largest_emd={"income": 0.09}, left_out=0, leavers=37,
+        leavers_exposed=9, leaver_groups_below_k=0, smallest_leaver_group=6,
+    )  # fmt: skip
+    rows = series_rows(series)
+    assert ("  left", left) in rows
+    assert [row for row in rows if row[0] == "  by subtraction"] == others
+
+
+def test_a_release_that_stands_alone_has_none() -> None:
+    assert series_rows(None) == []
