@@ -76,8 +76,8 @@ def find_covering(
     DataError
         Texts that are in no notation, or not of the attribute's values.
     """
-    read = (find_other_covered, read_other_ends) if is_foreign else (find_covered, read_ends)
-    columns = [_Cover(e, originals, classes, *read) for e in encodings]
+    readers = (find_other_covered, read_other_ends) if is_foreign else (find_covered, read_ends)
+    columns = [_Cover(e, originals, classes, *readers) for e in encodings]
     counts, covering_classes = [], []
     for piece in _cut(len(originals), len(classes)):
         is_covered = np.ones((piece.stop - piece.start, len(classes)), dtype=bool)
@@ -97,8 +97,8 @@ class _Cover:
         encoding: Encoding,
         originals: pa.Table,
         classes: pa.Table,
-        read_values: Callable[[Encoding, list[str]], NDArray[np.bool_]],
-        read_ends: Callable[[Encoding, Texts], tuple[Keys, Keys]],
+        find_values: Callable[[Encoding, list[str]], NDArray[np.bool_]],
+        find_ends: Callable[[Encoding, Texts], tuple[Keys, Keys]],
     ) -> None:
         name = encoding.column.name
         self.keys = encoding.encode(joined(originals, name))
@@ -107,9 +107,9 @@ class _Cover:
         codes = listed.indices.to_numpy(zero_copy_only=False)
         self.table: NDArray[np.bool_] | None = None
         if encoding.is_nominal:
-            self.table = read_values(encoding, texts)[codes]
+            self.table = find_values(encoding, texts)[codes]
         else:
-            low, high = read_ends(encoding, np.array(texts, dtype=np.str_))
+            low, high = find_ends(encoding, np.array(texts, dtype=np.str_))
             self.low, self.high = low[codes], high[codes]
 
     def covers(self, piece: slice) -> NDArray[np.bool_]:

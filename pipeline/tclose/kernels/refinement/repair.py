@@ -13,7 +13,7 @@ from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.reference import distance_to
 from tclose.kernels.refinement.near_classes import make_boxes, rank_partners, take_in
 
-# Partners that are tried, nearest first, before the nearest is taken on the way to a larger union.
+# Partners that are tried, nearest first, before one of them is taken on the way to a larger union.
 N_PARTNERS = 64
 # Of these the first, which are ranked alone before all are: mostly one of them will do.
 N_FIRST = 8
@@ -155,12 +155,12 @@ def _is_union_close(ours, theirs, tables):
 
 @kernel
 def _find_partner(chains, works, boxes, c, ours, references):
-    """The first partner whose union with c is close; if there is none, the first, or -1.
+    """The first partner whose union with c is close; if there is none, the best on the way, or -1.
 
     Also whether it is close, and the cost. ``ours`` int64 (p, s): positions of the values of c,
     ascending.
     """
-    (codes, tables), sizes, none = references, chains[2], np.int64(-1)
+    (codes, tables), sizes = references, chains[2]
     costs, partners = np.empty(N_PARTNERS), np.empty(N_PARTNERS, dtype=np.int64)
     distances = np.empty(len(tables))
     for a in range(len(tables)):
@@ -179,7 +179,7 @@ def _find_partner(chains, works, boxes, c, ours, references):
         if n_ranked < most:
             break
     if not tried:
-        return none, False, 0.0
+        return np.int64(-1), False, 0.0
     best = _find_nearer(works, c, costs[:tried], partners[:tried], sizes, tables)
     return partners[best], False, costs[best]
 
