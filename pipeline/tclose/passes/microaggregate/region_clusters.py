@@ -2,8 +2,9 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 
@@ -41,6 +42,12 @@ SHARES_OF_WHOLE_STEPS = 0.1, 0.5, 0.95, 0.95
 # What a search may lose, in times the one that loses least, when they are compared, to go on: after
 # two more rounds that save as much as its last two.
 NEARLY_BEST = 1.1
+# The same where a part of the budget is spent, as starts that lose alike end far apart: one of
+# Adult that had lost 1.19 times as much as the best ended with .92 of what that did.
+MAY_BE_BEST = 1.2
+# What may be lost in times the least where more classes are of more use: of heavy tails 2,861 lost
+# 1.2 per cent more than 1,988, and range counts were off by 30 per cent in place of 38.
+NO_WORSE = 1.02
 # Share of the pairs of records in a class of a start that are of one person, up to which a table
 # that is not small is only searched for classes that have none. Below, united classes lose a tenth
 # less to a third more, and a few of them have thousands of records.
@@ -101,7 +108,7 @@ def cluster_region(
         return end.clusters.n_violating, _measure_loss(end.clusters.labels, records, plan, scaled)
 
     def best_of(ends: Sequence[_End]) -> _End:
-        return min(ends, key=lose) if len(ends) > 1 else ends[0]
+        return _choose(ends, lose, 1.0 if is_small else NO_WORSE) if len(ends) > 1 else ends[0]
 
     ends: list[_End] = []
     seconds: list[float] = []
@@ -131,6 +138,23 @@ def cluster_region(
         for gone_on in list(_go_on([(end, lose(end)) for end in ends], last, at_end)):
             keep_best([gone_on])
     return replace(best_of(ends).clusters, search_seconds=sum(seconds))
+
+
+def _choose(
+    ends: Sequence["_End"], lose: Callable[["_End"], tuple[int, float]], no_worse: float
+) -> "_End":
+    """The end with least classes that do not hold; of those that lose no more most classes.
+
+    ``no_worse``: what these may lose in times the least.
+    """
+    lost = [lose(end) for end in ends]
+    n_violating, least = min(lost)
+    chosen = [
+        (int(end.clusters.labels.max()), -loss, end)
+        for end, (n_failing, loss) in zip(ends, lost, strict=True)
+        if n_failing == n_violating and loss <= no_worse * least
+    ]
+    return max(chosen, key=itemgetter(0, 1))[2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +262,7 @@ def _go_on(
     nearly = [
         one
         for one, (n_failing, lost) in searched
-        if (n_failing, lost - still_saves(one.clusters.rounds)) <= (n_violating, NEARLY_BEST * loss)
+        if (n_failing, lost - still_saves(one.clusters.rounds)) <= (n_violating, MAY_BE_BEST * loss)
     ]
     step = (end - begin) / len(nearly)
     for number, one in enumerate(nearly):
