@@ -14,7 +14,8 @@ from tclose.kernels.sequences import largest, stable_order
 # The records and classes of a block.
 #   values float64 (n, d), levels int32 (n, q)   quasi-identifiers, those of a record adjacent
 #   weights float64 (q,)        squared distance of two different levels, see `algorithm3`
-#   record_terms float64 (p, n, 3), sums float64 (p, .), limits float64 (p,)   see `ordered_delta`
+#   record_terms float64 (p, n, 3), sums float64 (p, .), limits float64 (p,)   see `ordered_delta`;
+#       inf: of an order that only sorts the records
 #   members int32 (o, c, cap)   records of each class, ascending in each of the first o confidential
 #       attributes; those after them have the same values as these, in order, in another table
 #   ranks int32 (o, n)          rank of each record among its class's members
@@ -215,7 +216,8 @@ def _count_record(block, c, x, sign):
 @kernel(borrows=True)
 def update_class(block, c):
     """Bring what is known of a class up to date, after records have joined or left it."""
-    fill_rank_terms(block, c)
+    if is_held_to_order(block):
+        fill_rank_terms(block, c)
     rank_terms, limits = block.rank_terms, block.limits
     excess = 0.0
     for a in range(limits.size):
@@ -229,6 +231,15 @@ def update_class(block, c):
     block.excess[c] = excess
     block.alike[c] = _is_alike(block, c)
     fill_lanes(block.lanes, block, c)
+
+
+@kernel(inline="always", borrows=True)
+def is_held_to_order(block):
+    """Return whether a distance of ordered values has a limit: elsewhere none is computed."""
+    for limit in block.limits:  # noqa: SIM110  # `any` of a generator does not compile
+        if limit < np.inf:
+            return True
+    return False
 
 
 @kernel(borrows=True)

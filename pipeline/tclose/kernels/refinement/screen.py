@@ -61,7 +61,8 @@ Lanes = namedtuple(
 #   insertion_ranks int32 (2, o, lanes)   records of the other class that precede each record
 #   bounds float64 (o, 2)   the least and the most that t may allow: see `bound_shifts` and
 #                           `bound_positions`
-Screen = namedtuple("Screen", "parts moves gains most insertion_ranks bounds")
+#   nodes int32 (u, 2, lanes), changes float32 (u, 2, 2, lanes)   see `tree_screen`
+Screen = namedtuple("Screen", "parts moves gains most insertion_ranks bounds nodes changes")
 
 
 @kernel
@@ -138,6 +139,7 @@ def fill_lanes(lanes, block, c):
 def make_screen(block):
     """Allocate the `Screen` of any two classes of a block."""
     n_lanes, n_orders = block.lanes.norms.shape[1], block.members.shape[0]
+    n_trees = block.trees.limits.size
     return Screen(
         np.zeros((2, n_lanes), np.float32),
         np.zeros((2, n_lanes), np.float32),
@@ -145,6 +147,8 @@ def make_screen(block):
         np.zeros(n_lanes, np.float32),
         np.zeros((2, n_orders, n_lanes), np.int32),
         np.zeros((n_orders, 2)),
+        np.zeros((n_trees, 2, n_lanes), np.int32),
+        np.zeros((n_trees, 2, 2, n_lanes), np.float32),
     )
 
 

@@ -20,7 +20,7 @@ from tclose.kernels.emd.ordered_delta import (
     distance_after_swap,
 )
 from tclose.kernels.emd.tree_delta import tree_after_move, tree_after_swap
-from tclose.kernels.refinement.block import count_seconds_after, exchange
+from tclose.kernels.refinement.block import count_seconds_after, exchange, is_held_to_order
 from tclose.kernels.refinement.partners import is_tried
 from tclose.kernels.refinement.screen import (
     MOST_TOGETHER,
@@ -34,6 +34,7 @@ from tclose.kernels.refinement.screen import (
     screen_exchanges,
     screen_records,
 )
+from tclose.kernels.refinement.tree_screen import bar_exchanges, measure_changes
 from tclose.kernels.sequences import stable_order
 
 # Gains below this are rounding.
@@ -62,6 +63,7 @@ def find_swap(block, a, b, screen, error, least_gain):
     best, best_x, best_y = least_gain, -1, -1
     bound_shifts(block, a, b, shifts)
     least, first, last = np.float32(-np.inf), 0, 0 if before == 0.0 else sizes[b]
+    measure_changes(block, a, b, screen)
     is_large, begin, end, strongest = sizes[a] > MOST_TOGETHER, 0, 0, 0
     if is_large:
         strongest = bound_gains(lanes, a, b, sizes, screen)
@@ -84,6 +86,8 @@ def find_swap(block, a, b, screen, error, least_gain):
         if m >= end:
             begin, end = m, m + 1 if is_large else sizes[a]
             screen_exchanges(lanes, a, b, sizes, (begin, end), screen)
+            if before == 0.0:
+                bar_exchanges(block, a, b, (begin, end), screen)
         if not count_promising(gains, m - begin, first, last, least):
             continue
         x = members[0, a, m]
@@ -141,6 +145,8 @@ def _excess_after_swap(block, a, b, m, n, insertion_ranks, before):
     size_a, size_b = block.sizes[a], block.sizes[b]
     after, n_orders = 0.0, ranks.shape[0]
     for i in range(limits.size):
+        if limits[i] == np.inf:
+            continue
         o = i if i < n_orders else i - n_orders
         at = insertion_ranks[1, o, n]
         emd = distance_after_swap(rank_terms, record_terms, sums, i, a, size_a, ranks[o, x], y, at)
@@ -229,6 +235,8 @@ def _excess_after_move(block, a, b, x, at, before):
     size_a, size_b = block.sizes[a], block.sizes[b]
     after, n_orders = 0.0, ranks.shape[0]
     for i in range(limits.size):
+        if limits[i] == np.inf:
+            continue
         o = i if i < n_orders else i - n_orders
         left = distance_after_leaving(rank_terms, i, a, size_a, ranks[o, x])
         joined = distance_after_joining(rank_terms, record_terms, sums, i, b, size_b, x, at[o])
@@ -253,7 +261,8 @@ def improve_pair(block, a, b, k, screen, least_gain):
     is_above = block.excess[a] + block.excess[b] > 0.0
     if is_above and max(block.sizes[a], block.sizes[b]) > LARGEST_MENDED:
         return False
-    find_insertion_ranks(block, a, b, screen.insertion_ranks)
+    if is_held_to_order(block):
+        find_insertion_ranks(block, a, b, screen.insertion_ranks)
     error = screen_records(block.lanes, block.counts, block.sizes, a, b, screen)
     cap = block.members.shape[2]
     if is_above:
