@@ -229,5 +229,5 @@ MICROAGGREGATE = Pass(
     tasks=(MICROAGGREGATE_TASK, AGGREGATE_TASK),
     own=(ROW_RANGES, UNITED),
     work=microaggregate,
-    version=27,
+    version=28,
 )
