@@ -15,7 +15,7 @@ from tclose.kernels.refinement.tree_screen import (
     ERROR_OF_CHANGES,
     bar_exchanges,
     is_flat,
-    measure_changes,
+    fill_changes,
 )
 
 pairs = classed_records(n_classes=st.just(2), max_size=20)
@@ -24,7 +24,7 @@ pairs = classed_records(n_classes=st.just(2), max_size=20)
 def barred(block: Block, first: int = 0) -> Screen:
     """The screen of both classes in which nothing else is computed, from one record on."""
     screen = make_screen(block)
-    measure_changes(block, 0, 1, screen)
+    fill_changes(block, 0, 1, screen)
     bar_exchanges(block, 0, 1, (first, block.sizes[0]), screen)
     return screen
 

@@ -34,7 +34,7 @@ from tclose.kernels.refinement.screen import (
     screen_exchanges,
     screen_records,
 )
-from tclose.kernels.refinement.tree_screen import bar_exchanges, measure_changes
+from tclose.kernels.refinement.tree_screen import bar_exchanges, fill_changes
 from tclose.kernels.sequences import stable_order
 
 # Gains below this are rounding.
@@ -63,7 +63,7 @@ def find_swap(block, a, b, screen, error, least_gain):
     best, best_x, best_y = least_gain, -1, -1
     bound_shifts(block, a, b, shifts)
     least, first, last = np.float32(-np.inf), 0, 0 if before == 0.0 else sizes[b]
-    measure_changes(block, a, b, screen)
+    fill_changes(block, a, b, screen)
     is_large, begin, end, strongest = sizes[a] > MOST_TOGETHER, 0, 0, 0
     if is_large:
         strongest = bound_gains(lanes, a, b, sizes, screen)

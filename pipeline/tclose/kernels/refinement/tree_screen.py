@@ -24,7 +24,7 @@ def is_flat(trees, u):
 
 
 @kernel(borrows=True)
-def measure_changes(block, a, b, screen):
+def fill_changes(block, a, b, screen):
     """Fill ``nodes`` and ``changes`` of the screen of classes a and b, as they are of this size."""
     trees, below, members, sizes = block.trees, block.below, block.members, block.sizes
     for u in range(trees.limits.size):
@@ -50,7 +50,7 @@ def measure_changes(block, a, b, screen):
 def bar_exchanges(block, a, b, rows, screen):
     """Set to less than any the gains of exchanges that bring class a or b above a limit.
 
-    Both are within it. ``rows``: as in `screen_exchanges`; after `measure_changes`.
+    Both are within it. ``rows``: as in `screen_exchanges`; after `fill_changes`.
     """
     trees, sums, nodes, changes = block.trees, block.tree_sums, screen.nodes, screen.changes
     gains, n_others, never = screen.gains, block.sizes[b], np.float32(-np.inf)
