@@ -13,14 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.cases.people import publish
 from support.checks.released import as_tree
 from support.length import count
 from support.naive import naive_taxonomy
 from support.tables.random_tables import repeatable, seeds
 from tclose.assess.auditing.audit import audit_release
-from tclose.passes.release import run_release
-from tclose.policy.policy import parse_policy
-from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -82,7 +80,7 @@ def test_audit_measures_the_least_work_of_any_transport(name: str) -> None:
                 "method": {"name": name},
                 "output": {"path": str(place / "out")},
             }
-            made = run_release(parse_policy(document), Progress("none"))
+            made = publish(document)
             audit = audit_release(made.release)
             rows = pd.read_parquet(made.release / "data")
         assert audit.findings == []

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases.method_cases import BY_MAP, BY_WIDTH, LOOSE, publish
+from support.cases.method_cases import BY_MAP, BY_WIDTH, LOOSE
 from support.cases.patients import (
     QUASI,
     STAGES,
@@ -18,7 +18,7 @@ from support.cases.patients import (
     patients,
     write_patients,
 )
-from support.cases.people import folder_of, write_policy
+from support.cases.people import folder_of, publish, write_policy
 from support.cases.published import hand_out
 from support.checks.released import read_rows
 from support.checks.utility_checks import naive_covering, naive_utility

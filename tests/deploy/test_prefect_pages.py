@@ -16,7 +16,8 @@ import prefect
 import pytest
 import yaml
 
-from support.servers.loopback import answers, free_port, running
+from deploy.stack.processes import free_port
+from support.servers.loopback import answers, running
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 HOME = "/home/tclose/.prefect"  # of the image, the one folder there that the server may write to

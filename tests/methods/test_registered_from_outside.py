@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from pydantic import Field
 
-from support.cases.method_cases import LOOSE, N_RECORDS, publish
+from support.cases.method_cases import LOOSE, N_RECORDS
 from support.cases.patients import patient_document, patients, write_patients
-from support.cases.people import folder_of
+from support.cases.people import folder_of, publish
 from support.cases.published import hand_out
 from support.checks.released import check_release
 from tclose.assess.ahead.plan_ahead import plan_ahead

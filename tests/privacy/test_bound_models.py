@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from support.naive import naive_requirements as naive
 from support.tables.model_classes import Classes, classified
-from support.tables.random_tables import distribution_from, distribution_of, repeatable, starts_of
+from support.tables.random_tables import distribution_of, repeatable, starts_of
 from tclose.errors import PolicyError
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Kind, Role
+from tclose.model.distribution import make_distribution
 from tclose.privacy.bound_models import bind, check_counts, meet_all, privacy_model_of
 from tclose.privacy.models.diversity_models import DistinctDiversity
 from tclose.privacy.privacy_model import PrivacyModel
@@ -133,7 +134,7 @@ def test_a_fault_of_the_models_own_code_is_let_through(kind, monkeypatch):
 @repeatable
 @given(st.lists(st.integers(1, 50), min_size=2, max_size=30), st.integers(2, 8))
 def test_value_ranges_are_those_of_the_twin(counts, n_groups):
-    table = distribution_from(np.arange(len(counts)), counts)
+    table = make_distribution(np.arange(len(counts)), counts)
     if len(counts) < n_groups:
         with pytest.raises(PolicyError, match="ask for fewer"):
             cut_value_ranges(n_groups, table)
@@ -144,7 +145,7 @@ def test_value_ranges_are_those_of_the_twin(counts, n_groups):
 
 
 def test_one_value_that_rules_leaves_no_range_empty():
-    table = distribution_from(np.arange(4), [92, 3, 3, 2])
+    table = make_distribution(np.arange(4), [92, 3, 3, 2])
     assert cut_value_ranges(3, table).of_values(4).tolist() == [0, 1, 1, 2]
 
 
@@ -209,7 +210,7 @@ def test_groups_of_codes_and_of_the_table_are_those_of_its_values(counts, data):
     groups = np.unique(groups, return_inverse=True)[1]
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
     grouping = Grouping(starts, groups[starts], "drawn")
-    table = distribution_from(np.arange(len(counts)), counts)
+    table = make_distribution(np.arange(len(counts)), counts)
     assert grouping.of_values(len(counts)).tolist() == groups.tolist()
     codes = np.array(data.draw(st.lists(st.integers(0, len(counts) - 1), max_size=20)), np.int64)
     assert grouping.of_codes(codes).tolist() == groups[codes].tolist()

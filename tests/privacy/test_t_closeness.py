@@ -20,7 +20,6 @@ from support.tables.classed_records import (
 )
 from support.tables.random_tables import (
     class_sizes,
-    distribution_from,
     repeatable,
     seeds,
     starts_of,
@@ -32,7 +31,7 @@ from tclose.kernels.emd.reference import distance_to
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Distance, Kind, Role
-from tclose.model.distribution import Distribution
+from tclose.model.distribution import Distribution, make_distribution
 from tclose.passes.plan.class_sizes import mean_cluster_emd
 from tclose.privacy.t_closeness import (
     class_distances,
@@ -71,7 +70,7 @@ def column(distance: Distance | None = None, **keys) -> Column:
 
 
 def four_values() -> Distribution:
-    return distribution_from(np.arange(4), [1, 2, 3, 4])
+    return make_distribution(np.arange(4), [1, 2, 3, 4])
 
 
 class TestMetric:
@@ -220,7 +219,7 @@ class TestReleasePartitions:
         assert drawn is not None
         size = data.draw(st.integers(1, 30))
         counts = np.bincount(codes[:size], minlength=table.values.size)
-        release_partition = drawn.measure(distribution_from(np.arange(counts.size), counts))
+        release_partition = drawn.measure(make_distribution(np.arange(counts.size), counts))
         assert partition_distance(release_partition, table) == drawn.emd(
             codes[:size].tolist(), table
         )
@@ -236,7 +235,7 @@ class TestReleasePartitions:
         assume(any(of_partition))
         values = [f"v{i}" for i in range(len(counts))]
         made = [
-            with_metric(distribution_from(np.arange(len(values)), of), column(), values)
+            with_metric(make_distribution(np.arange(len(values)), of), column(), values)
             for of in (of_partition, of_table)
         ]
         expected = naive_taxonomy.equal_emd(
@@ -247,7 +246,7 @@ class TestReleasePartitions:
     def test_a_table_is_at_zero_from_itself(self) -> None:
         table = with_metric(four_values(), column(taxonomy=ROWS), VALUES)
         assert partition_distance(table, table) == 0
-        one = with_metric(distribution_from(np.arange(1), [3]), column(), ["a"])
+        one = with_metric(make_distribution(np.arange(1), [3]), column(), ["a"])
         assert partition_distance(one, one) == 0
 
 
@@ -336,7 +335,7 @@ class TestRoundingWork:
         assume(n_ones < n_records)
         values = [0] * (n_records - n_ones) + [1] * n_ones
         counts = [n_records - n_ones, n_ones]
-        table = with_metric(distribution_from(np.arange(2), counts), column(), ["a", "b"])
+        table = with_metric(make_distribution(np.arange(2), counts), column(), ["a", "b"])
         assert table.metric is not None
         expected = naive_refine.mean_cluster_emd(values, n_subsets)
         assert rounding_work(table.metric, n_subsets) == pytest.approx(float(expected), abs=1e-13)
@@ -347,7 +346,7 @@ class TestRoundingWork:
 def test_ordered_distance_is_untouched(values: list[int], data: st.DataObject) -> None:
     """Without a metric all is as it was: Li et al. 2007, section 5.1."""
     distinct, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    table = distribution_from(distinct, counts)
+    table = make_distribution(distinct, counts)
     starts = starts_of(data.draw(class_sizes(len(values))))
     found = class_distances(codes.astype(np.int64), starts, table)
     for i, distance in enumerate(found):

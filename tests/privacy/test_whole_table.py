@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from support.naive import naive_models
 from support.tables.model_classes import classified
-from support.tables.random_tables import distribution_from, repeatable, seeds
+from support.tables.random_tables import repeatable, seeds
 from tclose.errors import DataError, PolicyError
 from tclose.kernels.emd.tree import star_metric
+from tclose.model.distribution import make_distribution
 from tclose.privacy import whole_table
 from tclose.privacy.bound_models import PrivacyModels
 from tclose.privacy.models.n_t_closeness import check_supersets, grow_class_tree
@@ -32,7 +33,7 @@ def test_supersets_are_those_of_the_definition(classes, least, percent, seed):
         rng.random(classes.starts.size - 1),
     ]
     privacy_models = asked(least, Fraction(percent, 100))
-    table = distribution_from(np.arange(classes.table.size), classes.table)
+    table = make_distribution(np.arange(classes.table.size), classes.table)
     whole = take_class_rows(keys, classes.starts, classes.codes[np.newaxis], privacy_models)
     found = check_table([whole], privacy_models, [table])[0]
     tree = grow_class_tree(rank_centres(keys), np.diff(classes.starts), least)
@@ -50,7 +51,7 @@ def test_key_ranges_change_nothing(classes, least, data):
     privacy_models = asked(least, Fraction(1, 10))
     keys = [np.arange(classes.starts.size - 1)]
     codes = classes.codes[np.newaxis]
-    table = distribution_from(np.arange(classes.table.size), classes.table)
+    table = make_distribution(np.arange(classes.table.size), classes.table)
     whole = check_table(
         [take_class_rows(keys, classes.starts, codes, privacy_models)], privacy_models, [table]
     )[0]
@@ -67,7 +68,7 @@ def test_key_ranges_change_nothing(classes, least, data):
 
 def test_missing_classes_are_refused():
     privacy_models = asked(2, Fraction(1, 10))
-    table = distribution_from(np.arange(2), [2, 2])
+    table = make_distribution(np.arange(2), [2, 2])
     piece = take_class_rows([np.arange(1)], np.array([0, 2]), np.array([[0, 1]]), privacy_models)
     with pytest.raises(DataError, match="every class of the table"):
         check_table([piece], privacy_models, [table])

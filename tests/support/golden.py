@@ -24,15 +24,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases.method_cases import (
-    CASES,
-    ILL_ALONE,
-    ILL_BY_TREE,
-    N_RECORDS,
-    SEVERAL,
-    STAGE,
-    publish,
-)
+from support.cases.method_cases import CASES, ILL_ALONE, ILL_BY_TREE, N_RECORDS, SEVERAL, STAGE
 from support.cases.noise_cases import HEIGHT, ILL, PAY
 from support.cases.noise_cases import STAGE as NOISY_STAGE
 from support.cases.patients import (
@@ -43,7 +35,7 @@ from support.cases.patients import (
     patients,
     write_patients,
 )
-from support.cases.people import folder_of
+from support.cases.people import folder_of, publish
 from tclose.data.files import input_partitions
 from tclose.methods.dp import dp_confidential, dp_method
 from tclose.passes.plan import coarse_tree

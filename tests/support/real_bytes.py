@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from support.cases.discharge_policies import shared_file, write_discharges
-from support.cases.method_cases import CONFIDENTIAL, QUASI, publish
+from support.cases.method_cases import CONFIDENTIAL, QUASI
+from support.cases.people import publish
 from tclose.releases.provenance import library_versions
 
 PLACE = Path(__file__).parents[1] / "nightly" / "real_bytes.json"

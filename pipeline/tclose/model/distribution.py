@@ -1,5 +1,6 @@
 """The distribution of a confidential attribute in the whole table; its arrays are read-only."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,7 +54,7 @@ class Distribution:
         return np.diff(self.cumulative, prepend=0)
 
 
-def make_distribution(values: np.ndarray, counts: Int64) -> Distribution:
+def make_distribution(values: np.ndarray, counts: Sequence[int] | Int64) -> Distribution:
     """A distribution from its distinct values, ascending, and their counts."""
     cumulative = np.cumsum(counts, dtype=np.int64)
     prefix = np.concatenate([np.zeros(1, np.int64), np.cumsum(cumulative, dtype=np.int64)])

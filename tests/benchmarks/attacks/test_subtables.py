@@ -20,11 +20,8 @@ from benchmarks.attacks.attack_measures import Setting, attack_table
 from benchmarks.attacks.minimality import SearchBudget
 from benchmarks.attacks.subtables import prepare
 from support.cases.discharge_policies import shared_file
-from support.cases.people import folder_of
+from support.cases.people import folder_of, publish
 from support.checks.released import read_rows
-from tclose.passes.release import run_release
-from tclose.policy.policy import parse_policy
-from tclose.runtime.monitoring.progress import Progress
 
 QUASI = ["age", "education", "marital-status", "sex", "native-country"]
 
@@ -48,7 +45,7 @@ def test_classes_are_those_of_a_release(table: pa.Table, method: Method, tmp_pat
     subtable = prepare(table, document, tmp_path / "memory")
     pq.write_table(table, tmp_path / "table.parquet")
     places = {"input": {"path": str(tmp_path / "table.parquet")}, "output": {"path": str(tmp_path)}}
-    rows = read_rows(folder_of(run_release(parse_policy(document | places), Progress("none"))))
+    rows = read_rows(folder_of(publish(document | places)))
     published = rows.groupby(QUASI)[CONFIDENTIAL].apply(lambda held: tuple(sorted(held)))
     classes = subtable.classes()
     assert sorted(map(len, published)) == sorted(members.size for members in classes)

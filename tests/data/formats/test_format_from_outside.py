@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.ipc
 import pytest
 
-from support.cases.method_cases import BY_SITE, publish
+from support.cases.method_cases import BY_SITE
 from support.cases.patients import patient_document, patients, write_patients
+from support.cases.people import publish
 from tclose.api.released_files import read_released
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main

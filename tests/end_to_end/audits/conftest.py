@@ -6,7 +6,7 @@ import pytest
 
 from support.cases import joint_cases, method_cases, model_cases, noise_cases, patients
 from support.cases.discharge_policies import write_discharges
-from support.cases.people import folder_of
+from support.cases.people import folder_of, publish
 from support.cases.published import copy_at_home, hand_out, publish_discharges
 
 FOLDERS = ("mondrian in folders", "mdav by site")
@@ -40,13 +40,13 @@ def varied(made: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     for case in (*FOLDERS, "few buckets", "stages in buckets", "ills by tree in buckets"):
         method, changes = method_cases.CASES[case]
         document = patients.patient_document(table, folder / case, method, **changes)
-        releases.append(folder_of(method_cases.publish(document)))
+        releases.append(folder_of(publish(document)))
     models = [model_cases.MODELS[name] for name in ("recursive", "supersets", "ratio")]
     releases.append(folder_of(model_cases.run(discharges, folder / "models", *models)))
     source = joint_cases.write_pieces(folder / "pieces", joint_cases.patients(600))
     document = joint_cases.document(source, folder / "joint")
-    releases.append(folder_of(method_cases.publish(document)))
+    releases.append(folder_of(publish(document)))
     noised = {"pay": noise_cases.PAY, "ill": noise_cases.ILL}
     document = noise_cases.document_of(table, folder / "noise", attributes=noised)
-    releases.append(folder_of(method_cases.publish(document)))
+    releases.append(folder_of(publish(document)))
     return [hand_out(release, folder / "out" / str(i)) for i, release in enumerate(releases)]

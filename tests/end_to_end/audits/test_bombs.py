@@ -8,14 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases.people import policy_for
+from support.cases.people import policy_for, publish
 from tclose.assess.auditing import audit as module
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
-from tclose.passes.release import run_release
-from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import file_sha256
-from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -37,7 +34,7 @@ def texts(tmp_path):
     document = policy_for(
         tmp_path / "texts.parquet", attributes=roles, privacy={"k": 2, "t": 1.0}, unlisted="error"
     )
-    return run_release(parse_policy(document), Progress("none")).release
+    return publish(document).release
 
 
 def write_forged(release, table):

@@ -4,8 +4,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from itertools import product
@@ -21,7 +19,8 @@ from support.cases.discharge_policies import (
     discharge_policy,
     write_discharges,
 )
-from support.cases.people import folder_of
+from support.cases.people import folder_of, publish
+from support.faults.started_modules import run_and_die
 from support.length import count, every
 from support.passes import find_pass, replace_work, run_passes
 from tclose.assess.auditing.audit import audit_release
@@ -75,13 +74,6 @@ def write_policy(discharges: Path, folder: Path) -> Path:
     document = discharge_document(discharges, folder / "releases", method=METHOD)
     path.write_text(yaml.safe_dump(document))
     return path
-
-
-def run_and_die(policy: Path, point: str) -> None:
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-    command = [sys.executable, "-m", "support.faults.killed_run", str(policy), point]
-    ended = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=300)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
 
 
 def run_and_crash(policy: Path, pass_name: str) -> None:
@@ -303,9 +295,8 @@ def test_leftovers_of_another_policy_are_removed(discharges, tmp_path):
     policy_file = write_policy(discharges, tmp_path)
     run_and_die(policy_file, "before:verify")
     document = discharge_document(discharges, tmp_path / "releases", method=METHOD, seed=2)
-    from tclose.policy.policy import parse_policy
 
-    outcome = run_release(parse_policy(document), Progress("none"))
+    outcome = publish(document)
     assert_clean(tmp_path, folder_of(outcome))
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from support.cases.method_cases import STAGE, publish
+from support.cases.method_cases import STAGE
 from support.cases.patients import patient_document, write_patients
+from support.cases.people import publish
 from support.golden import read_golden
 from tclose.data.formats.parquet_format import Parquet
 from tclose.methods.microaggregation.microaggregation import Mdav

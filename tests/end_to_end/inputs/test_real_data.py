@@ -5,6 +5,7 @@ import pytest
 from pycanon import anonymity
 
 from support.cases.discharge_policies import shared_file
+from support.cases.people import publish
 from support.length import every
 from tclose.assess.auditing.audit import audit_release
 from tclose.passes.release import run_release
@@ -67,7 +68,7 @@ def test_independent_checker_agrees(policy_file, confidential, t, tmp_path):
     given["input"]["path"] = str(tmp_path / name)
     pd.read_csv(shared_file(name), dtype=str).head(5_000).to_csv(tmp_path / name, index=False)
     given |= {"privacy": {"k": 5, "t": t}, "output": {"path": str(tmp_path / "out")}}
-    outcome = run_release(parse_policy(given), Progress("none"))
+    outcome = publish(given)
     audit = audit_release(outcome.release)
     assert audit.findings == []
     frame = pd.read_parquet(outcome.release / "data")
@@ -89,7 +90,7 @@ def test_independent_checker_agrees_on_nominal_values(tmp_path):
     given["attributes"]["occupation"] = {"role": "confidential"}
     given["input"]["path"] = str(tmp_path / "adult.csv")
     given |= {"privacy": {"k": 5, "t": 0.25}, "output": {"path": str(tmp_path / "out")}}
-    outcome = run_release(parse_policy(given), Progress("none"))
+    outcome = publish(given)
     audit = audit_release(outcome.release)
     assert audit.findings == []
     released = pd.read_parquet(outcome.release / "data")

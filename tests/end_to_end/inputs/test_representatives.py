@@ -13,8 +13,7 @@ import pytest
 
 import tclose
 from support.cases.discharge_policies import data_digests
-from support.cases.method_cases import publish
-from support.cases.people import CONFIDENTIAL, PASSTHROUGH, QUASI, folder_of, policy_for
+from support.cases.people import CONFIDENTIAL, PASSTHROUGH, QUASI, folder_of, policy_for, publish
 from support.length import every
 from support.sizes import Sizes
 from tclose.runtime.run import Outcome

@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases.discharge_policies import data_digests
-from support.cases.method_cases import publish
-from support.cases.people import QUASI, folder_of, people, policy_for
+from support.cases.people import QUASI, folder_of, people, policy_for, publish
 from support.sizes import Sizes
 from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.data import column_scales

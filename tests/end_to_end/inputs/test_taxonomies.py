@@ -10,14 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases.discharge_policies import data_digests, shared_file
-from support.cases.people import folder_of
+from support.cases.people import folder_of, publish
 from tclose.assess.auditing.audit import audit_release
 from tclose.data.taxonomy import Taxonomy, build_from_mapping
 from tclose.errors import DataError
-from tclose.passes.release import run_release
-from tclose.policy.policy import load_policy, parse_policy
+from tclose.policy.policy import load_policy
 from tclose.policy.taxonomy_files import read_taxonomy
-from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import Outcome
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -93,7 +91,7 @@ def with_taxonomy(aggregate: str | None = None, taxonomy: Any = FRUIT) -> dict[s
 
 def release(table: Path, place: Path, food: Any, **keys: Any) -> tuple[Outcome, pd.DataFrame]:
     """A release that the audit finds nothing in."""
-    outcome = run_release(parse_policy(document(table, place, food, **keys)), Progress("none"))
+    outcome = publish(document(table, place, food, **keys))
     assert audit_release(outcome.release).findings == []
     return outcome, pd.read_parquet(outcome.release / "data")
 
@@ -245,7 +243,7 @@ def test_adult(refine, tmp_path):
     )
     given["input"]["path"] = str(shared_file("adult.csv"))
     given |= {"output": {"path": str(tmp_path)}, "method": {"refine": refine}}
-    outcome = run_release(parse_policy(given), Progress("none"))
+    outcome = publish(given)
     assert audit_release(outcome.release).findings == []
     frame = pd.read_parquet(outcome.release / "data")
     assert set(frame.columns) == ADULT

@@ -17,7 +17,6 @@ from support.cases.joint_cases import (
     document,
     largest_joint,
     patients,
-    rows_of,
 )
 from support.cases.people import CONFIDENTIAL, QUASI, Released, release, write_csv
 from support.naive import naive_joint, naive_taxonomy
@@ -40,7 +39,7 @@ def test_release_is_close(refine, source, tmp_path):
     columns = [*QUASI_NAMES, "illness", "pay"]
     assert made.schema.names == columns
     expected = patients().select(["illness", "pay"]).to_pandas()
-    counts = rows_of(made).value_counts(["illness", "pay"])
+    counts = made.frame.value_counts(["illness", "pay"])
     assert counts.to_dict() == expected.value_counts().to_dict()
 
 
@@ -48,7 +47,7 @@ def test_each_attribute_alone_would_not_do(source, tmp_path):
     """Without the demand the same policy leaves classes that are farther."""
     made = release(document(source, tmp_path, privacy={"k": 4, "t": 0.3}))
     assert made.manifest["privacy"]["joint"] == []
-    assert largest_joint(rows_of(made), ["illness", "pay"], QUASI_NAMES) > Fraction(1, 2)
+    assert largest_joint(made.frame, ["illness", "pay"], QUASI_NAMES) > Fraction(1, 2)
 
 
 def test_search_keeps_it_and_loses_less(source, tmp_path):
@@ -64,7 +63,7 @@ def test_search_keeps_it_and_loses_less(source, tmp_path):
 def test_attributes_without_a_t_are_within_that_of_their_combinations(source, tmp_path):
     made = release(document(source, tmp_path, privacy={"k": 4, "joint": [{"t": 0.3}]}))
     check(made, ["illness", "pay"], 0.3)
-    frame, said = rows_of(made), made.manifest["privacy"]["t"]
+    frame, said = made.frame, made.manifest["privacy"]["t"]
     assert {t["asked"] for t in said.values()} == {0.3}
     groups = frame.groupby(QUASI_NAMES, observed=True)
     pay = max(naive.ordered_emd(m.tolist(), frame["pay"].tolist()) for _, m in groups["pay"])
@@ -83,7 +82,7 @@ def test_of_three_and_of_two_of_them(source, tmp_path):
         document(source, tmp_path, attributes=attributes, privacy=privacy, method={"refine": 3})
     )
     assert audit_release(made.folder).findings == []
-    frame = rows_of(made)
+    frame = made.frame
     for joint, t in zip(made.manifest["privacy"]["joint"], (0.5, 0.25), strict=True):
         found = largest_joint(frame, joint["attributes"], QUASI_NAMES)
         assert joint["largest_emd"] == pytest.approx(float(found), abs=1e-12)
@@ -191,7 +190,7 @@ def test_adult(tmp_path):
     made = release(given)
     (asked,), (said,) = given["privacy"]["joint"], made.manifest["privacy"]["joint"]
     quasi = [n for n, a in given["attributes"].items() if a["role"] == QUASI]
-    frame = rows_of(made)
+    frame = made.frame
     cells = frame.groupby(asked["attributes"]).ngroup()
     of_class = frame.groupby(quasi).ngroup()
     shares = pd.crosstab(of_class, cells, normalize="index").to_numpy()

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from support.cases.method_cases import CASES, publish
+from support.cases.method_cases import CASES
 from support.cases.patients import patient_document
-from support.cases.people import folder_of
+from support.cases.people import folder_of, publish
 from tclose.assess.auditing.audit import audit_release
 from tclose.render.release_tables import report_release
 

@@ -12,9 +12,9 @@ import pytest
 from distributed import LocalCluster
 
 from support.cases.discharge_policies import data_digests
-from support.cases.method_cases import CASES, CONFIDENTIAL, EACH, N_RECORDS, QUASI, STAGE, publish
+from support.cases.method_cases import CASES, CONFIDENTIAL, EACH, N_RECORDS, QUASI, STAGE
 from support.cases.patients import patient_document, write_patients
-from support.cases.people import folder_of
+from support.cases.people import folder_of, publish
 from support.checks.released import check_release, classes_in, read_rows
 from support.length import every
 from support.sizes import Sizes

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases.discharge_policies import shared_file, write_discharges
-from support.cases.method_cases import CASES, CONFIDENTIAL, EACH, QUASI, publish
+from support.cases.method_cases import CASES, CONFIDENTIAL, EACH, QUASI
 from support.cases.patients import patient_document
-from support.cases.people import folder_of
+from support.cases.people import folder_of, publish
 from support.checks.released import check_release
 from support.sizes import Sizes
 from tclose.assess.auditing.audit import audit_release

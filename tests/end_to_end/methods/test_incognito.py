@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases.method_cases import QUASI, publish
+from support.cases.method_cases import QUASI
 from support.cases.patients import STAGES, TOWNS, patient_document, patients
-from support.cases.people import folder_of
+from support.cases.people import folder_of, publish
 from support.checks.released import as_tree, check_release, quoted
 from support.naive import naive_kernels as naive
 from support.naive import naive_taxonomy

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases.method_cases import publish
 from support.cases.patients import CONFIDENTIAL, QUASI
-from support.cases.people import folder_of
+from support.cases.people import folder_of, publish
 from support.checks.released import read_rows
 
 N_COMMON, N_RARE = 3_000, 45

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases import privacy_keys
-from support.cases.method_cases import publish
-from support.cases.people import folder_of
+from support.cases.people import folder_of, publish
 from support.cases.privacy_keys import CASES, METHODS, OTHERS, document_of, keys_of, merged
 from support.checks.privacy_checks import check_held
 from support.length import every

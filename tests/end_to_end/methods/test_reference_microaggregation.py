@@ -7,7 +7,7 @@ import pyarrow.csv as pa_csv
 import pytest
 
 from support.cases.discharge_policies import shared_file
-from support.cases.method_cases import publish
+from support.cases.people import publish
 
 
 @pytest.mark.nightly

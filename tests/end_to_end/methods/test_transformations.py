@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases.method_cases import BY_MAP, BY_WIDTH, CASES, CONFIDENTIAL, LOOSE, QUASI, publish
+from support.cases.method_cases import BY_MAP, BY_WIDTH, CASES, CONFIDENTIAL, LOOSE, QUASI
 from support.cases.patients import TOWNS, patient_document
-from support.cases.people import folder_of
+from support.cases.people import folder_of, publish
 from support.checks.released import as_tree, quoted, read_rows
 from support.naive import naive_taxonomy
 from tclose.releases.manifest.public_manifest import Manifest

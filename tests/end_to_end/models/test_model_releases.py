@@ -11,13 +11,11 @@ import pytest
 
 from support.cases.discharge_policies import data_digests, shared_file
 from support.cases.model_cases import INSURED, MODELS, groups_of, models_of, run
-from support.cases.people import folder_of
+from support.cases.people import folder_of, publish
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import InfeasibleError, PolicyError, VerificationError
 from tclose.passes.microaggregate.repair.repair_region import Merger
-from tclose.passes.release import run_release
-from tclose.policy.policy import load_policy, parse_policy
-from tclose.runtime.monitoring.progress import Progress
+from tclose.policy.policy import load_policy
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -125,10 +123,10 @@ class TestInfeasible:
             "output": {"path": str(tmp_path / "out"), "partition_by": ["site"]},
         }
         with pytest.raises(InfeasibleError, match=r"partition site=\w: .* lacks values"):
-            run_release(parse_policy(policy), Progress("none"))
+            publish(policy)
         policy["privacy"]["models"] = [{"name": "n-t-closeness", "n": 4, "t": 0.1}]
         with pytest.raises(InfeasibleError, match="made by way of t-closeness"):
-            run_release(parse_policy(policy), Progress("none"))
+            publish(policy)
 
     def test_buckets_that_leave_values_out(self, discharges, tmp_path):
         model = MODELS["ratio"] | {"buckets": [["private"], ["public"]]} | INSURED
@@ -185,6 +183,6 @@ def test_real_data(name, tmp_path):
     ]
     given |= {"privacy": {"k": 5, "models": models}, "method": {"refine": "off"}}
     given["output"] = {"path": str(tmp_path)}
-    made = run_release(parse_policy(given), Progress("none"))
+    made = publish(given)
     assert audit_release(made.release).findings == []
     assert not any(model.failing_classes for model in made.manifest.privacy.models)

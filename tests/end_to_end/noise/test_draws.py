@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from support.cases.discharge_policies import data_digests
-from support.cases.noise_cases import N_RECORDS, STAGE, document_of, publish
+from support.cases.noise_cases import N_RECORDS, STAGE, document_of
 from support.cases.patients import patient_document, write_patients
-from support.cases.people import folder_of, write_policy
+from support.cases.people import folder_of, publish, write_policy
 from support.checks.released import read_rows
 from support.passes import find_pass, replace_work
 from tclose.assess.auditing.audit import audit_release

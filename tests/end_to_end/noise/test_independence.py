@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases.noise_cases import ILLS, document_of, publish
+from support.cases.noise_cases import ILLS, document_of
 from support.cases.patients import CONFIDENTIAL, patients
-from support.cases.people import folder_of
+from support.cases.people import folder_of, publish
 from support.checks.exact_odds import clamped_odds, find_dependence, find_deviations, response_odds
 from support.checks.released import read_rows
 

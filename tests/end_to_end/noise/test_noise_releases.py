@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from support.cases.discharge_policies import shared_file
-from support.cases.noise_cases import HEIGHT, ILL, ILLS, N_RECORDS, STAGE, document_of, publish
+from support.cases.noise_cases import HEIGHT, ILL, ILLS, N_RECORDS, STAGE, document_of
 from support.cases.patients import CONFIDENTIAL, STAGES, patient_document, patients
-from support.cases.people import folder_of, write_policy
+from support.cases.people import folder_of, publish, write_policy
 from support.cases.published import edit_manifest, hand_out
 from support.checks.released import check_release, read_rows
 from tclose.assess.auditing.audit import audit_release

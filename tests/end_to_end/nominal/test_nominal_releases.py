@@ -18,7 +18,6 @@ from support.cases.nominal_cases import (
     check_release,
     document,
     patients,
-    released_frame,
     with_illness,
 )
 from support.cases.people import CONFIDENTIAL, PASSTHROUGH, QUASI, release
@@ -80,7 +79,7 @@ def test_taxonomy_of_a_file_is_that_of_the_policy(written, source, tmp_path):
 def test_distance_is_the_least_work_of_any_transport(source, tmp_path):
     """Solved as a linear program, for each class of few records."""
     made = release(document(source, tmp_path, method={"refine": 2}))
-    frame = released_frame(made)
+    frame = made.frame
     table = frame["illness"].tolist()
     found = max(
         naive_taxonomy.transport(
@@ -231,7 +230,7 @@ def test_any_type_may_be_equally_far(declared, column, values, tmp_path):
     roles = {"age": QUASI, "sex": QUASI, column: {"role": CONFIDENTIAL, "distance": "equal"}}
     roles[column] |= declared
     made = release(document(path, tmp_path / "out", attributes=roles, method={"refine": 2}))
-    frame = released_frame(made)
+    frame = made.frame
     assert audit_release(made.folder).findings == []
     assert sorted(frame[column]) == sorted(values.to_pylist())
     found = max(

@@ -3,10 +3,11 @@
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from support.cases.people import Released
-from support.cases.series_months import SeriesMonths, write_months
+from support.cases.series_months import SeriesMonths, read_classes, write_months
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +26,11 @@ def copied(months: SeriesMonths, made: list[Released], tmp_path: Path) -> Series
     """The same in a folder of its own."""
     shutil.copytree(months.folder / "releases", tmp_path / "releases")
     return SeriesMonths(tmp_path, months.files)
+
+
+@pytest.fixture
+def person(made: list[Released], months: SeriesMonths) -> str:
+    """Somebody who is in all releases, and in the month to come."""
+    named = [set(read_classes(one)) for one in made]
+    named.append(set(pq.read_table(months.files[3])["person_id"].to_pylist()))
+    return min(set.intersection(*named))

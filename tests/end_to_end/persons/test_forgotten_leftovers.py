@@ -4,11 +4,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
-from support.cases.people import Released, release
-from support.cases.series_months import SeriesMonths, read_classes
+from support.cases.people import release
+from support.cases.series_months import SeriesMonths
 from tclose.errors import BusyError, OutputError, PolicyError
 from tclose.passes.compare.keyed_hashes import derive_key
 from tclose.passes.persons.named_key import PERSON_PURPOSE
@@ -28,14 +27,6 @@ class Stopped(BaseException):
 
 def stop(*_: Any, **__: Any) -> None:
     raise Stopped
-
-
-@pytest.fixture
-def person(made: list[Released], months: SeriesMonths) -> str:
-    """Somebody who is in all releases, and in the month to come."""
-    named = [set(read_classes(one)) for one in made]
-    named.append(set(pq.read_table(months.files[3])["person_id"].to_pylist()))
-    return min(set.intersection(*named))
 
 
 def forget(place: SeriesMonths, person: str) -> ForgottenPerson:

@@ -54,18 +54,6 @@ def hashes_of(place: SeriesMonths, person: str) -> set[bytes]:
     return {row.tobytes() for row in hash_spellings(person, derive_key(key, PERSON_PURPOSE))}
 
 
-def choose_person(made: list[Released], months: SeriesMonths) -> str:
-    """Somebody who is in all releases, and in the month to come."""
-    named = [set(read_classes(one)) for one in made]
-    named.append(set(pq.read_table(months.files[3])["person_id"].to_pylist()))
-    return min(set.intersection(*named))
-
-
-@pytest.fixture
-def person(made: list[Released], months: SeriesMonths) -> str:
-    return choose_person(made, months)
-
-
 def test_forgotten_person_is_as_one_who_left(
     copied: SeriesMonths, made: list[Released], person: str, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ import pyarrow.csv as pv
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases.people import Released, release, write_parquet, write_policy
+from support.cases.people import Released, publish, release, write_parquet, write_policy
 from support.cases.series_months import K, SeriesMonths, T, read_registered
 from support.faults.started_modules import start
 from support.naive.naive_holding import choose_held, find_cells, holds
@@ -25,7 +25,6 @@ from tclose.assess.over_time.series_audit import add_series
 from tclose.cli.main import main
 from tclose.data.places.bucket_paths import BucketPath
 from tclose.errors import InfeasibleError, OutputError, PolicyError, TaskError
-from tclose.passes.release import run_release
 from tclose.passes.series import chosen_records, register_release, series_units
 from tclose.passes.series.forget_person import forget_person
 from tclose.passes.series.held import handed_out, held_records
@@ -416,6 +415,6 @@ def test_rows_are_held_in_a_bucket(
     for month in range(3):
         document = policy_of(SeriesMonths(tmp_path, months.files), month)
         document["output"]["path"] = str(bucket)
-        outcome = run_release(parse_policy(document), Progress("none"))
+        outcome = publish(document)
     files = {one["path"]: one["sha256"] for one in outcome.manifest.to_json()["files"]}
     assert files == {one["path"]: one["sha256"] for one in held[2].manifest["files"]}

@@ -1,16 +1,12 @@
 """Runs into a bucket that are killed, stopped or overtaken: one release or none."""
 
-import os
-import signal
-import subprocess
-import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.cases.people import write_policy
+from support.faults.started_modules import run_and_die
 from support.length import every
 from support.passes import UNTIL_VERDICT, run_passes
 from support.servers.bucket_runs import QUIET, public, run
@@ -91,13 +87,6 @@ def test_run_that_ends_at_any_write_goes_on_to_the_same_bytes(document, root, mo
 def data_of(root, release_id):
     files = public(root, release_id)
     return {name: content for name, content in files.items() if name.startswith("data/")}
-
-
-def run_and_die(policy: Path, point: str) -> None:
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-    command = [sys.executable, "-m", "support.faults.killed_run", str(policy), point]
-    ended = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=300)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
 
 
 @pytest.mark.parametrize("point", every(2, ["after:commit", "before:commit"]))

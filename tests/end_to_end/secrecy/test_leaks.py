@@ -12,11 +12,9 @@ import pytest
 import yaml
 
 from support.cases.discharge_policies import discharge_document
+from support.cases.people import publish
 from support.length import every
 from tclose.data.synthetic import generate_rows
-from tclose.passes.release import run_release
-from tclose.policy.policy import parse_policy
-from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -146,7 +144,7 @@ def test_public_loss_does_not_undo_the_rounding(tmp_path):
             "privacy": {"k": 4},
             "output": {"path": str(tmp_path / str(age))},
         }
-        manifest = run_release(parse_policy(document), Progress("none")).manifest
+        manifest = publish(document).manifest
         loss = manifest.information_loss
         assert loss.total == float(f"{loss.total:.3g}")
         public.append([manifest.files, manifest.classes])

@@ -13,7 +13,6 @@ from support.naive import naive_kernels as naive
 from support.tables.random_tables import (
     class_sizes,
     confidential_values,
-    distribution_from,
     distribution_of,
     repeatable,
     starts_of,
@@ -25,6 +24,7 @@ from tclose.kernels.emd.ordered import (
     exceeds,
     ordered_emd,
 )
+from tclose.model.distribution import make_distribution
 
 TINY = Fraction(1, 10**18)
 
@@ -111,7 +111,7 @@ class TestDistances:
     def test_err_no_more_than_assumed_on_huge_tables(
         self, counts: list[int], picks: list[int]
     ) -> None:
-        table = distribution_from(np.arange(len(counts)), counts)
+        table = make_distribution(np.arange(len(counts)), counts)
         codes = np.sort(np.array(picks, dtype=np.int64) % len(counts))
         expected = naive.ordered_emd(codes.tolist(), dict(enumerate(counts)))
         emd = ordered_emd(codes, table.cumulative, table.prefix)
@@ -120,7 +120,7 @@ class TestDistances:
 
     def test_counts_beyond_int64_products_stay_exact(self) -> None:
         counts = [2**45 + 1, 2**50 - 3, 7]
-        table = distribution_from(np.arange(3), counts)
+        table = make_distribution(np.arange(3), counts)
         codes = np.repeat(np.arange(3), [9_000, 1, 2_000])
         members = {0: 9_000, 1: 1, 2: 2_000}
         assert codes.size * table.n_records > 2**63

@@ -14,7 +14,6 @@ from support.naive import naive_refine
 from support.tables.classed_records import MARGIN, ClassedRecords, classed_records
 from support.tables.random_tables import (
     confidential_values,
-    distribution_from,
     distribution_of,
     repeatable,
 )
@@ -35,6 +34,7 @@ from tclose.kernels.emd.ordered_delta import (
     table_sums,
 )
 from tclose.kernels.refinement.block import Block
+from tclose.model.distribution import make_distribution
 from tclose.passes.plan.search_budget import MAX_SEARCHED
 
 
@@ -126,7 +126,7 @@ class TestTables:
         st.lists(st.integers(0, 10**6), min_size=1, max_size=40),
     )
     def test_of_huge_tables(self, counts: list[int], picks: list[int]) -> None:
-        table = distribution_from(np.arange(len(counts)), counts)
+        table = make_distribution(np.arange(len(counts)), counts)
         codes = np.sort(np.array(picks, dtype=np.int64) % len(counts))
         expected = naive.ordered_emd(codes.tolist(), dict(enumerate(counts)))
         check_class(table, codes, list(range(codes.size)), expected)
@@ -134,7 +134,7 @@ class TestTables:
     @pytest.mark.parametrize("size", [MAX_SEARCHED, 2])
     def test_of_many_distinct_values(self, size: int) -> None:
         rng = np.random.default_rng(7)
-        table = distribution_from(np.arange(100_003), rng.integers(1, 9, 100_003))
+        table = make_distribution(np.arange(100_003), rng.integers(1, 9, 100_003))
         for span in (100_003, 1_000):
             codes = np.sort(rng.integers(0, span, size))
             check_class(table, codes, list(range(size)), exact_emd(codes, table.cumulative))

@@ -18,7 +18,7 @@ from support.tables.classed_records import (
     grounds,
     star_over,
 )
-from support.tables.random_tables import distribution_from, repeatable, seeds
+from support.tables.random_tables import repeatable, seeds
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.tree import star_metric
 from tclose.kernels.emd.tree_delta import (
@@ -31,6 +31,7 @@ from tclose.kernels.emd.tree_delta import (
     tree_after_swap,
 )
 from tclose.kernels.refinement.block import Block
+from tclose.model.distribution import make_distribution
 from tclose.passes.plan.search_budget import MAX_SEARCHED
 from tclose.privacy.t_closeness import stack_trees
 
@@ -158,7 +159,7 @@ class TestRecords:
     def test_room_grows_with_the_records_not_with_the_values(self) -> None:
         """Three records of a table with 100,000 values."""
         star, codes = star_metric(np.ones(100_000, np.int64)), np.array([7, 99_999, 7])
-        table = replace(distribution_from(np.arange(100_000), np.ones(100_000, int)), metric=star)
+        table = replace(make_distribution(np.arange(100_000), np.ones(100_000, int)), metric=star)
         taken = take_records(stack_trees([(codes, table, 1.0)], 3), np.arange(3))
         assert taken.weights.size == 2
         assert taken.nodes.tolist() == [[0], [1], [0]]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from support.naive.naive_refine import exchanged
 from support.tables.classed_records import ClassedRecords, classed_records, star_over
-from support.tables.random_tables import distribution_from, repeatable
+from support.tables.random_tables import repeatable
 from tclose.kernels.refinement.block import Block
 from tclose.kernels.refinement.screen import Screen, make_screen
 from tclose.kernels.refinement.tree_screen import (
@@ -17,6 +17,7 @@ from tclose.kernels.refinement.tree_screen import (
     is_flat,
     fill_changes,
 )
+from tclose.model.distribution import make_distribution
 
 pairs = classed_records(n_classes=st.just(2), max_size=20)
 
@@ -55,7 +56,7 @@ def test_exchanges_above_a_limit_are_barred_and_no_others(records: ClassedRecord
 def two_at_their_limit() -> Block:
     """Classes of the values 0, 0, 1 and 0, 1, 1 of a table that has as many of both."""
     codes, ground = np.array([0, 0, 1, 0, 1, 1]), star_over(2)
-    table = ground.measure(distribution_from(np.arange(2), np.bincount(codes)))
+    table = ground.measure(make_distribution(np.arange(2), np.bincount(codes)))
     block, _ = ClassedRecords(
         np.zeros((1, 6)), np.empty((0, 6), np.int32), 1, codes[np.newaxis], (table,), (1 / 6,),
         np.array([0, 0, 0, 1, 1, 1]), 3, (ground,),

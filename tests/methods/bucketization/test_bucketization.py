@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from support.naive import naive_ratio
 from support.tables.random_tables import (
     confidential_values,
-    distribution_from,
     distribution_of,
     repeatable,
     seeds,
 )
 from tclose.errors import InfeasibleError, PolicyError
 from tclose.methods.bucketization.bucketization import RatioDemand, fill_from_buckets
+from tclose.model.distribution import make_distribution
 from tclose.privacy.bucket_cuts import BucketCut, cut_buckets, name_buckets
 
 
@@ -85,7 +85,7 @@ class TestBuckets:
         assert cut.sizes.tolist() == [92, 8]
 
     def test_do_not_count_values_that_do_not_occur(self) -> None:
-        cut = cut_buckets(distribution_from(np.arange(5), [0, 2, 0, 2, 0]), 2)
+        cut = cut_buckets(make_distribution(np.arange(5), [0, 2, 0, 2, 0]), 2)
         assert cut.limits.tolist() == [[1, 1], [3, 3]]
         assert cut.sizes.tolist() == [2, 2]
 

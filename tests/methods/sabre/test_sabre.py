@@ -14,7 +14,6 @@ from support.naive import naive_kernels as naive
 from support.naive import naive_partition
 from support.tables.random_tables import (
     confidential_values,
-    distribution_from,
     distribution_of,
     quasi_identifiers,
     repeatable,
@@ -31,7 +30,7 @@ from tclose.methods.sabre.split_buckets import (
     ordered_buckets,
 )
 from tclose.methods.sabre.tree_buckets import hierarchical_buckets
-from tclose.model.distribution import Distribution
+from tclose.model.distribution import Distribution, make_distribution
 
 limits = st.integers(0, 60).map(lambda percent: Fraction(percent, 100))
 WHOLE = (Fraction(1),)
@@ -89,7 +88,7 @@ def test_classes_meet_the_other_distances(
 def test_leaves_are_those_of_the_recursive_twin(
     counts: list[int], k: int, limit: Fraction, rule: MakeBuckets
 ) -> None:
-    buckets = rule(distribution_from(np.arange(len(counts)), counts), limit * 3 / 4)
+    buckets = rule(make_distribution(np.arange(len(counts)), counts), limit * 3 / 4)
     expected = naive_partition.share_out(
         buckets.counts.tolist(), k, lambda taken: buckets.bound(np.array(taken)) <= limit
     )
@@ -97,7 +96,7 @@ def test_leaves_are_those_of_the_recursive_twin(
 
 
 def test_leaves_of_many_classes_halve_sizes_and_running_sums() -> None:
-    distribution = distribution_from(np.arange(3), [5, 5, 6])
+    distribution = make_distribution(np.arange(3), [5, 5, 6])
     buckets = ordered_buckets(distribution, Fraction(0))
     taken = share_out_buckets(buckets, 2, Fraction(1, 2))
     first, second = [[0, 1, 1], [1, 0, 1]], [[1, 0, 1], [1, 1, 0]]

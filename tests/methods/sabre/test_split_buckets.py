@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from support.naive import naive_kernels as naive
 from support.naive import naive_partition
-from support.tables.random_tables import distribution_from, distribution_of, repeatable
+from support.tables.random_tables import distribution_of, repeatable
 from tclose.errors import DataError
 from tclose.methods.sabre.split_buckets import (
     MakeBuckets,
@@ -18,6 +18,7 @@ from tclose.methods.sabre.split_buckets import (
     ordered_buckets,
 )
 from tclose.methods.sabre.tree_buckets import hierarchical_buckets
+from tclose.model.distribution import make_distribution
 
 TINY = Fraction(1, 10**18)
 limits = st.integers(0, 60).map(lambda percent: Fraction(percent, 100))
@@ -49,13 +50,13 @@ def bucketized(draw: st.DrawFn) -> tuple[MakeBuckets, list[int], SabreBuckets]:
     n_values = TREE.shape[1]
     sizes = st.lists(st.integers(1, 9), min_size=n_values, max_size=n_values)
     counts = draw(sizes if rule is of_tree else value_counts)
-    return rule, counts, rule(distribution_from(np.arange(len(counts)), counts), draw(limits))
+    return rule, counts, rule(make_distribution(np.arange(len(counts)), counts), draw(limits))
 
 
 @repeatable
 @given(value_counts, limits)
 def test_ordered_ones_are_the_twins(counts: list[int], limit: Fraction) -> None:
-    made = ordered_buckets(distribution_from(np.arange(len(counts)), counts), limit)
+    made = ordered_buckets(make_distribution(np.arange(len(counts)), counts), limit)
     assert lists_of(made) == naive_partition.ordered_buckets(counts, limit)
     assert made.counts.tolist() == [sum(counts[v] for v in b) for b in lists_of(made)]
 
@@ -67,7 +68,7 @@ def test_in_proportion_they_are_within_the_limit(
 ) -> None:
     """And with one bucket fewer they are not: of the equal distance, where that can be told."""
     rule, counts, _ = case
-    made = rule(distribution_from(np.arange(len(counts)), counts), limit)
+    made = rule(make_distribution(np.arange(len(counts)), counts), limit)
     assert made.bound(made.counts) <= limit
     assert sum(made.counts) == sum(counts)
     if rule is equal_buckets and made.counts.size > 1:
@@ -98,7 +99,7 @@ def test_no_class_is_farther_than_the_bound(
 def test_some_class_is_as_far_as_the_bound(rule: MakeBuckets, percent: int) -> None:
     """In proportion, with all of a bucket's records at its worst value: the bound is no looser."""
     counts = [6, 6, 6, 6, 6, 6]
-    buckets = rule(distribution_from(np.arange(6), counts), Fraction(percent, 100))
+    buckets = rule(make_distribution(np.arange(6), counts), Fraction(percent, 100))
     table = np.repeat(np.arange(6), counts).tolist()
     farthest = Fraction(0)
     for pick in np.ndindex(*(len(b) for b in lists_of(buckets))):
@@ -115,13 +116,13 @@ def test_distance_between_single_values_is_exact(counts: list[int], data: st.Dat
     table = np.repeat(np.arange(6), counts).tolist()
     members = data.draw(st.lists(st.sampled_from(table), min_size=1, max_size=8))
     for rule in (ordered_buckets, equal_buckets, of_tree):
-        buckets = rule(distribution_from(np.arange(6), counts), Fraction(0))
+        buckets = rule(make_distribution(np.arange(6), counts), Fraction(0))
         taken = np.bincount(buckets.of_value[members], minlength=6)
         assert buckets.bound(taken) == emd_by(rule, members, table)
 
 
 def test_equal_ones_take_out_the_commonest_values() -> None:
-    distribution = distribution_from(np.arange(4), [2, 5, 1, 2])
+    distribution = make_distribution(np.arange(4), [2, 5, 1, 2])
     assert equal_buckets(distribution, Fraction(9, 10)).of_value.tolist() == [0, 0, 0, 0]
     assert equal_buckets(distribution, Fraction(4, 10)).of_value.tolist() == [1, 0, 1, 1]
     assert equal_buckets(distribution, Fraction(39, 100)).of_value.tolist() == [1, 0, 2, 2]
@@ -129,7 +130,7 @@ def test_equal_ones_take_out_the_commonest_values() -> None:
 
 
 def test_hierarchical_ones_are_nodes() -> None:
-    distribution = distribution_from(np.arange(6), [1] * 6)
+    distribution = make_distribution(np.arange(6), [1] * 6)
     seen = set()
     for percent in range(100, -1, -1):
         made = lists_of(of_tree(distribution, Fraction(percent, 100)))
@@ -144,7 +145,7 @@ def test_many_values_and_records_stay_exact() -> None:
     rng = np.random.default_rng(1)
     values = rng.integers(0, 60, 4_001) ** 3
     distribution, codes = distribution_of(values)
-    scaled = distribution_from(distribution.values, distribution.counts * 10**6 + 1)
+    scaled = make_distribution(distribution.values, distribution.counts * 10**6 + 1)
     buckets = ordered_buckets(scaled, Fraction(0))
     taken = np.bincount(codes[:50], minlength=buckets.counts.size)
     in_table = dict(zip(range(buckets.counts.size), scaled.counts.tolist(), strict=True))
@@ -167,7 +168,7 @@ def test_levels_that_are_no_tree_are_refused(ancestors: list[list[int]]) -> None
 
 
 def test_one_value_is_one_bucket() -> None:
-    distribution = distribution_from(np.arange(1), [3])
+    distribution = make_distribution(np.arange(1), [3])
     for rule in (ordered_buckets, equal_buckets, hierarchical_buckets(np.zeros((1, 1), np.int64))):
         made = rule(distribution, Fraction(0))
         assert made.counts.tolist() == [3]

@@ -15,13 +15,11 @@ from nightly.drawn.inputs import as_declared, write_input
 from nightly.drawn.mutants import mutate
 from nightly.drawn.policies import METHODS, TIE, Asking, Drawing
 from nightly.independent.checker import check_release
+from support.cases.people import publish
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import TcloseError
 from tclose.methods.microaggregation.microaggregation import Microaggregation
 from tclose.passes.plan import coarse_tree
-from tclose.passes.release import run_release
-from tclose.policy.policy import parse_policy
-from tclose.runtime.monitoring.progress import Progress
 
 MUTANTS = "mutants"
 KINDS = (*METHODS, MUTANTS)
@@ -93,7 +91,7 @@ def _release(
 ) -> tuple[str, list[str]]:
     """How it ended, and what is wrong with that."""
     try:
-        outcome = run_release(parse_policy(document), Progress("none"))
+        outcome = publish(document)
     except TcloseError as refusal:
         return "refused", _look_at_refusal(refusal, place)
     problems = [str(finding) for finding in audit_release(outcome.release).findings]

@@ -13,13 +13,12 @@ from support.naive import naive_kernels as naive
 from support.naive import naive_refine
 from support.tables.random_tables import (
     confidential_values,
-    distribution_from,
     distribution_of,
     repeatable,
     seeds,
 )
 from tclose.kernels.emd.tree import star_metric
-from tclose.model.distribution import Distribution
+from tclose.model.distribution import Distribution, make_distribution
 from tclose.passes.plan.class_sizes import (
     MAX_TRIED_VALUES,
     MOST_AT_HALF,
@@ -187,7 +186,7 @@ class TestMeanClusterEmd:
 class TestManyValues:
     def table(self, n_values: int, each: int) -> Distribution:
         counts = np.full(n_values, each)
-        made = distribution_from(np.arange(n_values), counts)
+        made = make_distribution(np.arange(n_values), counts)
         return replace(made, metric=star_metric(counts))
 
     @pytest.mark.parametrize("t", ["0.3", "0.5", "0.7"])

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from support.naive import naive_kernels as naive
 from support.tables.random_tables import (
     confidential_values,
-    distribution_from,
     distribution_of,
     repeatable,
 )
 from tclose.kernels.clustering import assign_subsets as kernels
+from tclose.model.distribution import make_distribution
 from tclose.passes.plan.class_sizes import choose_class_size
 from tclose.passes.plan.quantile_subsets import cut_cells, cut_subsets
 
@@ -47,7 +47,7 @@ class TestSubsets:
         assert subsets.take.tolist() == [1] * size
 
     def test_values_that_a_release_partition_lacks_are_skipped(self) -> None:
-        table = distribution_from(np.arange(5), [0, 2, 0, 0, 2])
+        table = make_distribution(np.arange(5), [0, 2, 0, 0, 2])
         subsets, _ = cut_subsets(2, table, 4, 0)
         assert subsets.cut_codes.tolist() == [4]
         assert subsets.tie_codes.size == 0

@@ -18,7 +18,7 @@ import yaml
 from openlineage.client import OpenLineageClient, generated
 from openlineage.client.event_v2 import RunState
 
-from support.cases.people import people, policy_for, write_parquet
+from support.cases.people import people, policy_for, publish, write_parquet
 from support.passes import decide_only, find_pass, replace_work
 from tclose.errors import DataError, InfeasibleError, TcloseError
 from tclose.passes.release import open_release, run_release
@@ -184,7 +184,7 @@ def test_partition_is_not_named_to_who_listens(heard, tmp_path):
     document["output"]["partition_by"] = ["town"]
     document["attributes"] |= {"town": "non-confidential"}
     with pytest.raises(InfeasibleError, match="canary-value"):
-        run_release(parse_policy(document), Progress("none"))
+        publish(document)
     assert kinds(heard) == ["START", "FAIL"]
     message = heard[1]["run"]["facets"]["errorMessage"]["message"]
     assert message.startswith("a partition: 'pay' is at distance")
@@ -233,7 +233,7 @@ def test_long_pass_sends_heartbeats(heard, tmp_path, monkeypatch, sizes):
     path = write_parquet(tmp_path / "people.parquet", people(), row_group_size=30)
     sizes.pieces(rows=30, least=30)
     with pytest.raises(DataError, match="enough"):
-        run_release(parse_policy(policy_for(path)), Progress("none"))
+        publish(policy_for(path))
 
 
 def test_flow_run_is_the_parent(heard, tmp_path):

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from deploy.stack.processes import free_port
 from support.servers.clusters import clean_environment
-from support.servers.loopback import answers, free_port, running
+from support.servers.loopback import answers, running
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "operations.md"
 OPTIONS = ["--dashboard", "--dashboard-address", "127.0.0.1:8787"]

@@ -65,11 +65,6 @@ def write_pieces(folder: Path, table: pa.Table) -> Path:
     return folder
 
 
-def rows_of(made: Released) -> pd.DataFrame:
-    """The rows of all its files."""
-    return pd.read_parquet(made.folder / "data")
-
-
 def largest_joint(frame: pd.DataFrame, names: list[str], quasi: list[str]) -> Fraction:
     """Over all classes, as anybody would compute it who has the files and the paper."""
     table = list(frame[names].itertuples(index=False, name=None))
@@ -82,7 +77,7 @@ def largest_joint(frame: pd.DataFrame, names: list[str], quasi: list[str]) -> Fr
 
 def check(made: Released, names: list[str], t: float, quasi: list[str] = QUASI_NAMES) -> None:
     """The files are within t; manifest and audit say what is so."""
-    found = largest_joint(rows_of(made), names, quasi)
+    found = largest_joint(made.frame, names, quasi)
     assert found <= Fraction(str(t))
     audit = audit_release(made.folder)
     assert audit.findings == []

@@ -3,10 +3,6 @@
 from typing import Any
 
 from support.cases.patients import ILLS, STAGES, TOWNS
-from tclose.passes.release import run_release
-from tclose.policy.policy import parse_policy
-from tclose.runtime.monitoring.progress import Progress
-from tclose.runtime.run import Outcome
 
 QUASI, CONFIDENTIAL = "quasi-identifier", "confidential"
 N_RECORDS = 2_000
@@ -92,8 +88,3 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }  # fmt: skip
 # One of each method, whose bytes are compared.
 EACH = ["blocks", "mdav", "v-mdav", "merge", "k first", "buckets", "mondrian", "incognito", "sabre"]
-
-
-def publish(document: dict[str, Any]) -> Outcome:
-    """Run a policy in this process, and say nothing."""
-    return run_release(parse_policy(document), Progress("none"))

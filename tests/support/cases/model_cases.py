@@ -7,12 +7,10 @@ from typing import Any
 import pandas as pd
 
 from support.cases.discharge_policies import discharge_document
+from support.cases.people import publish
 from tclose.assess.auditing.audit_result import AuditResult
-from tclose.passes.release import run_release
-from tclose.policy.policy import parse_policy
 from tclose.releases.manifest.privacy_sections import PrivacyModelResult
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import Outcome
 
 QUASI = ["age", "sex", "zip", "length_of_stay"]
@@ -46,7 +44,7 @@ def document(path: Path, place: Path, models: tuple[dict[str, Any], ...], **keys
 
 def run(path: Path, place: Path, *models: dict[str, Any], **keys: Any) -> Outcome:
     """Run such a policy, and tell nobody meanwhile."""
-    return run_release(parse_policy(document(path, place, models, **keys)), Progress("none"))
+    return publish(document(path, place, models, **keys))
 
 
 def frame_of(release: Path) -> pd.DataFrame:

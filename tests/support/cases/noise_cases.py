@@ -4,10 +4,6 @@ from pathlib import Path
 from typing import Any
 
 from support.cases.patients import CONFIDENTIAL, STAGES, patient_document
-from tclose.passes.release import run_release
-from tclose.policy.policy import parse_policy
-from tclose.runtime.monitoring.progress import Progress
-from tclose.runtime.run import Outcome
 
 N_RECORDS = 1_000
 # Bounds narrower than the data, which go from 50 to 1,850.
@@ -23,8 +19,3 @@ def document_of(source: Path, place: Path, **keys: Any) -> dict[str, Any]:
     attributes = {"pay": PAY} | keys.pop("attributes", {})
     method = {"name": "dp-confidential"} | keys.pop("method", {})
     return patient_document(source, place, method, privacy={"k": 5}, attributes=attributes, **keys)
-
-
-def publish(document: dict[str, Any]) -> Outcome:
-    """Run the policy, and tell nobody meanwhile."""
-    return run_release(parse_policy(document), Progress("none"))

@@ -79,11 +79,6 @@ def with_illness(illness: dict[str, Any], **others: Any) -> dict[str, Any]:
     return {"age": QUASI, "sex": QUASI, "weight": QUASI, "illness": illness} | others
 
 
-def released_frame(made: Released) -> pd.DataFrame:
-    """The rows of all its files."""
-    return pd.read_parquet(made.folder / "data")
-
-
 def emd_of(members: list[str], table: list[str], distance: str) -> Fraction:
     """Of a class, by the definition."""
     if distance == "equal":
@@ -102,7 +97,7 @@ def check_release(
     made: Released, distance: str, t: float, quasi: tuple[str, ...] = ("age", "sex", "weight")
 ) -> pd.DataFrame:
     """The files meet k and t, and the audit and the manifest say what they say."""
-    frame = released_frame(made)
+    frame = made.frame
     found = largest_emd(frame, distance, list(quasi))
     audit = audit_release(made.folder)
     assert audit.findings == []

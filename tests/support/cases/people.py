@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pv
 import pyarrow.parquet as pq
@@ -139,6 +140,11 @@ class Released:
         return pa.concat_tables(files)
 
     @property
+    def frame(self) -> pd.DataFrame:
+        """All rows as pandas reads them, partition columns among them."""
+        return pd.read_parquet(self.folder / "data")
+
+    @property
     def schema(self) -> pa.Schema:
         """Schema of the first data file."""
         return pq.read_schema(self.folder / self.paths[0])
@@ -160,7 +166,12 @@ def folder_of(outcome: Outcome) -> Path:
     return cast(Path, outcome.release)
 
 
+def publish(document: dict[str, Any]) -> Outcome:
+    """Run a policy in this process, and say nothing."""
+    return run_release(parse_policy(document), Progress("none"))
+
+
 def release(document: dict[str, Any]) -> Released:
     """Run a policy in this process and look at what it published."""
-    outcome = run_release(parse_policy(document), Progress("none"))
+    outcome = publish(document)
     return Released(folder_of(outcome), outcome.manifest.to_json())

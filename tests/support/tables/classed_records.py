@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support.naive import naive_kernels as naive
 from support.naive import naive_taxonomy
 from support.naive.naive_taxonomy import Tree
-from support.tables.random_tables import distribution_from, distribution_of, seeds, weighted_columns
+from support.tables.random_tables import distribution_of, seeds, weighted_columns
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.ordered_delta import compute_record_terms, table_sums
@@ -25,7 +25,7 @@ from tclose.kernels.refinement.block import SPARE, Block, gather_block
 from tclose.model.array_types import Float64, Int64
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Distance, Kind, Role
-from tclose.model.distribution import Distribution
+from tclose.model.distribution import Distribution, make_distribution
 from tclose.passes.plan.search_budget import MAX_SEARCHED
 from tclose.privacy.t_closeness import class_distances, stack_trees, with_metric
 
@@ -209,7 +209,7 @@ def draw_attribute(
     present = rng.permutation(np.unique(drawn))
     ground = replace(style, leaves=tuple(style.leaves[leaf] for leaf in present))
     codes = np.argsort(present)[np.searchsorted(np.sort(present), drawn)]
-    table = distribution_from(np.arange(present.size), np.bincount(codes))
+    table = make_distribution(np.arange(present.size), np.bincount(codes))
     return ground.measure(table), codes, ground
 
 

@@ -17,7 +17,7 @@ from support.length import FULL, count
 from tclose.kernels.clustering.blocks import cut_blocks
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Float64, Int64
-from tclose.model.distribution import Distribution
+from tclose.model.distribution import Distribution, make_distribution
 
 # The same few examples each time; at length many, which nobody has tried before. How long one takes
 # depends on the machine, and the first one compiles: neither is held against a test.
@@ -152,16 +152,7 @@ confidential_values = st.one_of(
 def distribution_of(values: Sequence[Any] | np.ndarray) -> tuple[Distribution, Int64]:
     """Distribution of a table's values and each record's place in it: int64 (n,)."""
     distinct, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return distribution_from(distinct, counts), codes.astype(np.int64)
-
-
-def distribution_from(values: np.ndarray, counts: Sequence[int] | np.ndarray) -> Distribution:
-    """Distribution of distinct values, ascending, with these counts; arrays read-only."""
-    cumulative = np.cumsum(counts, dtype=np.int64)
-    prefix = np.concatenate([np.zeros(1, np.int64), np.cumsum(cumulative, dtype=np.int64)])
-    for array in (values, cumulative, prefix):
-        array.setflags(write=False)
-    return Distribution(values, cumulative, prefix)
+    return make_distribution(distinct, counts), codes.astype(np.int64)
 
 
 def starts_of(sizes: Sequence[int] | np.ndarray) -> Int64:

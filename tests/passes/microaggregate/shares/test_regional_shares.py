@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.cases.people import CONFIDENTIAL, QUASI, people, policy_for
+from support.cases.people import CONFIDENTIAL, QUASI, people, policy_for, publish
 from support.tables.random_tables import repeatable
 from support.tables.value_encodings import REPRESENTED, encoding
 from tclose.model.array_types import Int64
@@ -28,9 +28,6 @@ from tclose.passes.microaggregate.shares.regional_shares import (
 from tclose.passes.microaggregate.shares.representatives import MORE_LOSS
 from tclose.passes.plan import coarse_tree
 from tclose.passes.plan.plan import Plan, Region
-from tclose.passes.release import run_release
-from tclose.policy.policy import parse_policy
-from tclose.runtime.monitoring.progress import Progress
 
 N_RECORDS = 400
 WARDS = ["north", "east", "south", "west"]
@@ -163,7 +160,7 @@ def test_what_is_counted_is_what_a_region_gathers(
         },
         output={"path": str(tmp_path / "releases"), "partition_by": list(partition_by)},
     )
-    run_release(parse_policy(document), Progress("none"))
+    publish(document)
     assert len(gathered) > 2
     assert [gathered[name] for name in sorted(gathered)] == counted[-1]
     assert np.sum(counted[-1]) == N_RECORDS - wards.null_count
