@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import shlex
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +78,12 @@ def describe_command(module: str, arguments: Sequence[str]) -> str:
     return shlex.join(["python", "-m", module, *kept])
 
 
+def describe_call(module: str, arguments: Sequence[str] | None = None) -> str:
+    """Return the command of a module's call, by default this process's, and the machine."""
+    command = describe_command(module, sys.argv[1:] if arguments is None else arguments)
+    return f"`{command}` on {describe_machine()}"
+
+
 def read_sections(text: str) -> dict[str, str]:
     """Bodies by heading, in their order; what stands before the first heading is left out."""
     _, *parts = _HEADING.split(text)
@@ -103,6 +110,11 @@ def append_row(text: str, note: str, columns: Sequence[str], row: Sequence[str])
 def update_page(path: Path, measured: dict[str, str]) -> None:
     """Write the sections that were measured into the page."""
     path.write_text(replace_sections(read_page(path), measured), encoding="utf-8")
+
+
+def say(text: str) -> None:
+    """Print what is measured next, aside from what is found."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def show_section(title: str, body: str, page: Path | None) -> None:

@@ -24,7 +24,7 @@ from benchmarks.analyses.trained_models import MISSING, has_sklearn, score_categ
 from benchmarks.loss.side_by_side.compared_releases import METHODS, write_policy
 from benchmarks.loss.side_by_side.tables import discharges
 from benchmarks.microdata.sources import Source, adult
-from benchmarks.results import describe_command, describe_machine, render_table, show_section
+from benchmarks.results import describe_call, render_table, show_section
 from tclose.errors import TcloseError
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
@@ -66,11 +66,11 @@ class Table:
 def main() -> None:
     """Measure the tables, and print them."""
     given = _parse()
-    command = describe_command("benchmarks.analyses", sys.argv[1:])
+    call = describe_call("benchmarks.analyses")
     for title, tables in _list_tables(given).items():
         rows = [row for seed, one in tables for row in measure(one, seed, given)]
         described = tables[0][1].source.describes.partition(", seed")[0]
-        how = f"`{command}` on {describe_machine()}. Data: {described}; "
+        how = f"{call}. Data: {described}; "
         how += f"carried: {tables[0][1].carried}; k is {K}, t {given.t:g}."
         missing = "" if has_sklearn() else f"\n\n{MISSING}"
         body = f"{how}{NOTE}{missing}\n\n{render_table(COLUMNS, rows)}"

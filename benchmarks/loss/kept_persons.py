@@ -25,8 +25,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.performance.run import say, working_folder
-from benchmarks.results import describe_command, describe_machine, render_table, show_section
+from benchmarks.performance.run import working_folder
+from benchmarks.results import describe_command, describe_machine, render_table, say, show_section
 from tclose.data.synthetic.discharges import generate_rows
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.refine_blocks import measure_classes

@@ -10,7 +10,6 @@ of fast``: of releases with the seeds 1 to 5; all others have seed 1. Seconds ar
 
 import argparse
 import json
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -22,14 +21,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.loss.loss_bound import bound_by_nearest, bound_by_pairs, measure_distances
 from benchmarks.microdata.sources import read_real
-from benchmarks.results import (
-    TARGET_COLUMNS,
-    Target,
-    describe_command,
-    describe_machine,
-    render_table,
-    show_section,
-)
+from benchmarks.results import Target, describe_call, render_table, render_targets, show_section
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
 from tclose.runtime.monitoring.progress import Progress
@@ -61,11 +53,11 @@ def main() -> None:
             cells, lost = compare_methods(table, name, k)
             rows.append(cells)
             targets.append(Target(f"{name}, k = {k}: per cent lost by fast, worst", at_most, lost))
-    how = f"`{describe_command('benchmarks.loss.microaggregation', sys.argv[1:])}`"
+    call = describe_call("benchmarks.loss.microaggregation")
     parts = [
-        f"{how} on {describe_machine()}. {__doc__.split(chr(10) * 2)[2]}",
+        f"{call}. {__doc__.split(chr(10) * 2)[2]}",
         render_table(COLUMNS, rows),
-        render_table(TARGET_COLUMNS, [target.cells for target in targets]),
+        render_targets(targets),
     ]
     body = "\n\n".join(parts)
     show_section(SECTION, body, given.out)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from benchmarks.loss.suppression import NUMBER, measure_losses, release_records
 from benchmarks.microdata.sources import SEED, Source, adult
-from benchmarks.results import describe_command, describe_machine, render_table, show_section
+from benchmarks.results import describe_call, render_table, show_section
 from tclose.policy.policy import Policy, parse_policy
 
 TITLE = "Loss: missing values"
@@ -181,8 +181,8 @@ def main(arguments: Sequence[str]) -> None:
     rows = [row for source in (few, many) for row in measure_source(source, given.share)]
     head = ["columns", "missing", "way", "records", "mean age", "deviation", "never married"]
     head += ["loss", *(f"{of} {name}" for of in ("loss of", "where missing:") for name in GAPS)]
-    command = describe_command("benchmarks.loss.missing_values", arguments)
-    text = f"`{command}` on {describe_machine()}: k = 5, t = 0.1. {few.describes}; "
+    call = describe_call("benchmarks.loss.missing_values", arguments)
+    text = f"{call}: k = 5, t = 0.1. {few.describes}; "
     text += f"five quasi-identifiers, and with {', '.join(MORE)} nine.\n\n"
     text += f"{render_table(head, rows)}\n{NOTE}"
     show_section(TITLE, text, given.out)

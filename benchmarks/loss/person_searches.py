@@ -8,7 +8,6 @@ hers, on days of a year; and discharges of patients some of whom come back.
 """
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.performance.run import say
-from benchmarks.results import describe_command, describe_machine, render_table, show_section
+from benchmarks.results import describe_call, render_table, say, show_section
 from tclose.data.synthetic import write_microdata
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate import region_clusters
@@ -113,9 +111,9 @@ def main() -> None:
                     say(f"measuring {name}, seed {seed}, t {t:g}")
                     place = Path(folder) / f"{t:g}"
                     rows.append([name, str(seed), f"{t:g}", *measure(source, t, place)])
-    command = describe_command("benchmarks.loss.person_searches", sys.argv[1:])
+    call = describe_call("benchmarks.loss.person_searches")
     how = (
-        f"`{command}` on {describe_machine()}: {N_RECORDS:,} records, k {K}, the default search; "
+        f"{call}: {N_RECORDS:,} records, k {K}, the default search; "
         "`apart`: records of a person are in different classes, `united`: classes are made by "
         "records and united until they hold over persons; the default runs both."
     )

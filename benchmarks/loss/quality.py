@@ -9,7 +9,6 @@ All releases are made by the pipeline, one after the other, in this process. Met
 """
 
 import argparse
-import sys
 import tempfile
 from dataclasses import replace
 from functools import partial
@@ -20,7 +19,7 @@ from benchmarks.loss.comparisons import Compared, render_section
 from benchmarks.loss.releases import METHODS, Measurement, make_release
 from benchmarks.microdata.correlated import generate_correlated
 from benchmarks.microdata.sources import Stored, generated, store
-from benchmarks.results import describe_command, describe_machine, update_page
+from benchmarks.results import describe_call, say, update_page
 from tclose.errors import TcloseError
 
 NOTE_TITLE = "Loss"
@@ -47,7 +46,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the sections into this page, too")
     given = parser.parse_args()
     chosen = [s for s in SECTIONS if given.only in s.title and (given.full or s.reduced)]
-    how = f"`{describe_command('benchmarks.loss.quality', sys.argv[1:])}` on {describe_machine()}"
+    how = describe_call("benchmarks.loss.quality")
     with tempfile.TemporaryDirectory(prefix="tclose-loss-") as name:
         folder = Path(name)
         warm_up(folder)
@@ -86,11 +85,6 @@ def warm_up(folder: Path) -> None:
     stored = store(small, folder, "warming")
     for method in METHODS.values():
         make_release(stored, 2, 0.1, method, folder)
-
-
-def say(text: str) -> None:
-    """Progress."""
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ lose less than the bound.
 import argparse
 import contextlib
 import json
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,8 +24,7 @@ from benchmarks.loss.side_by_side.compared_releases import write_policy
 from benchmarks.loss.side_by_side.families import FAMILIES, family
 from benchmarks.loss.side_by_side.tables import REAL, discharges
 from benchmarks.microdata.sources import Source
-from benchmarks.performance.run import say
-from benchmarks.results import describe_command, describe_machine, render_table, show_section
+from benchmarks.results import describe_call, render_table, say, show_section
 from tclose.passes.microaggregate import region_classes
 from tclose.passes.microaggregate.shares.representatives import (
     Representatives,
@@ -148,10 +146,10 @@ def main() -> None:
                 rows += measure(find_source(name, given.rows, given.seed), refine, Path(folder))
     size = "" if given.rows == N_RECORDS else f" {given.rows:,} records,"
     title = f"Shares of categories,{size} seed {given.seed}"
-    command = describe_command("benchmarks.loss.shares", sys.argv[1:])
+    call = describe_call("benchmarks.loss.shares")
     k, t = ASKED
     how = (
-        f"`{command}` on {describe_machine()}: k {k}, t {t:g}, {given.rows:,} generated records. "
+        f"{call}: k {k}, t {t:g}, {given.rows:,} generated records. "
         "`bound`: in times the modes' loss, what no values of these classes lose less than whose "
         f"shares are within a total variation of {APART:g} (`benchmarks/loss/shares_bound.py`)."
     )

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.microdata.sources import SEED, Source, adult, census, generated
-from benchmarks.results import describe_command, describe_machine, render_table, show_section
+from benchmarks.results import describe_call, render_table, show_section
 from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.model.array_types import Float64, Int64
 from tclose.passes.release import run_release
@@ -198,8 +198,8 @@ def main(arguments: Sequence[str]) -> None:
             described.append(f"{name}: {source.describes}")
     head = ["data", "at most", "left out", "loss", "change", "same records"]
     head += ["own ranges: all", "left out", "change", "distances"]
-    command = describe_command("benchmarks.loss.suppression", arguments)
-    text = f"`{command}` on {describe_machine()}: k = 5, differences in ranges. "
+    call = describe_call("benchmarks.loss.suppression", arguments)
+    text = f"{call}: k = 5, differences in ranges. "
     text += f"{'; '.join(described)}.\n\n{render_table(head, rows)}\n{NOTE}"
     show_section(TITLE, text, given.out)
 

@@ -21,13 +21,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.performance.measure import measure
-from benchmarks.performance.run import say, working_folder
+from benchmarks.performance.run import working_folder
 from benchmarks.results import (
     Target,
-    describe_command,
-    describe_machine,
+    describe_call,
     render_table,
     render_targets,
+    say,
     show_section,
 )
 
@@ -127,10 +127,10 @@ def _release_command(folder: Path, n_folders: int) -> list[str]:
 
 def _describe(pairs: list[dict[str, list[float]]], n_folders: int, seconds: float) -> str:
     """The body of the section."""
-    command = describe_command("benchmarks.performance.fixed_costs", sys.argv[1:])
+    call = describe_call("benchmarks.performance.fixed_costs")
     load = os.getloadavg()[1]
     how = (
-        f"`{command}` on {describe_machine()}, with a load of {load:.0f} over the last five "
+        f"{call}, with a load of {load:.0f} over the last five "
         "minutes: above the number of cores it was busy with other work, which makes all of it "
         f"longer. A local cluster of {WORKERS} workers, from its start over {TASKS} empty tasks to "
         f"its end, with TLS and without: medians of {len(pairs)} processes each that took turns, "

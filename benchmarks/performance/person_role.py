@@ -19,17 +19,16 @@ from benchmarks.performance.run import (
     make_document,
     read_manifest,
     remove_releases,
-    say,
     warm_up,
     working_folder,
 )
 from benchmarks.performance.timings import Case
 from benchmarks.results import (
     Target,
-    describe_command,
-    describe_machine,
+    describe_call,
     render_table,
     render_targets,
+    say,
     show_section,
 )
 from tclose.data.synthetic import write_microdata
@@ -46,7 +45,7 @@ COLUMNS = (
 def main() -> None:
     """Run what is asked, and print the tables."""
     given = _parse()
-    command = describe_command("benchmarks.performance.person_role", sys.argv[1:])
+    call = describe_call("benchmarks.performance.person_role")
     with working_folder(given.folder) as folder:
         warm_up(folder)
         source = folder / f"returning-{given.rows}-{given.returning:g}.parquet"
@@ -61,7 +60,7 @@ def main() -> None:
             what = f"{refine}: with the role, in times of without"
             targets.append(Target(what, MOST_TIMES, times))
     how = (
-        f"`{command}` on {describe_machine()}: k 5, t 0.05, two workers; whole processes, start-up "
+        f"{call}: k 5, t 0.05, two workers; whole processes, start-up "
         "included, runs that take turns. Data: generated discharges of patients who come back, 7 "
         "quasi-identifiers, `charge` confidential, seed 1."
     )

@@ -23,8 +23,8 @@ import yaml
 
 from benchmarks.performance.measure import measure
 from benchmarks.performance.predicted_tables import FURTHER, TARGETS, Target
-from benchmarks.performance.run import say, working_folder
-from benchmarks.results import describe_command, describe_machine, render_table, show_section
+from benchmarks.performance.run import working_folder
+from benchmarks.results import describe_call, render_table, say, show_section
 from tclose.api.warm_up import warm_up
 from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.passes.plan.notices.costs.calibration import FILE, kernel_folder
@@ -95,8 +95,7 @@ def main() -> None:
         _forget_calibration()
         warm_up(Progress("none"))  # so that nothing is compiled, and the machine is calibrated
         predictions = list(_predict_all(asked, folder, given.repeats))
-    command = describe_command("benchmarks.performance.predictions", sys.argv[1:])
-    body = render(predictions, f"`{command}` on {describe_machine()}")
+    body = render(predictions, describe_call("benchmarks.performance.predictions"))
     show_section(TITLE, body, given.out)
 
 

@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.results import describe_command, describe_machine, render_table, show_section
+from benchmarks.results import describe_call, render_table, show_section
 from tclose.passes.release import run_release
 from tclose.policy.policy import Policy, parse_policy
 from tclose.runtime.engines import engine
@@ -112,9 +112,9 @@ def main(arguments: Sequence[str]) -> None:
     parts["together"] = sum(parts.values())
     rows = [[f"{n_records:,}", *(f"{value:.2f}" for value in parts.values()), f"{seconds:.1f}"]]
     table = render_table(["records", *parts, "the whole release"], rows)
-    command = describe_command("benchmarks.performance.report_costs", arguments)
+    call = describe_call("benchmarks.performance.report_costs", arguments)
     text = (
-        f"`{command}` on {describe_machine()}: seconds of a processor, with the profiler's own, "
+        f"{call}: seconds of a processor, with the profiler's own, "
         "of what reports alone need. `analyses`: counts of range queries, associations and shares "
         "unchanged; `figures`: distributions, profiles of classes, values before and after. "
         f"Wanted: at most 3 together at 1,000,000 records.\n\n{table}"

@@ -41,6 +41,7 @@ from benchmarks.results import (
     describe_command,
     describe_machine,
     read_page,
+    say,
     show_section,
 )
 from tclose.data.synthetic import write_microdata
@@ -208,11 +209,6 @@ def make_document(case: Case, source: Path, folder: Path) -> dict[str, Any]:
         "output": {"path": str(folder / RELEASES)},
         "engine": {"workers": case.workers, "memory_per_worker": case.memory},
     }
-
-
-def say(text: str) -> None:
-    """Progress."""
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import argparse
 import hashlib
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +23,6 @@ from benchmarks.performance.run import (
     read_manifest,
     release_command,
     remove_releases,
-    say,
     warm_up,
     working_folder,
     write_source,
@@ -32,17 +30,13 @@ from benchmarks.performance.run import (
 from benchmarks.performance.timings import Case
 from benchmarks.results import (
     Target,
-    describe_command,
-    describe_machine,
+    describe_call,
     render_table,
     render_targets,
+    say,
     show_section,
 )
-from tclose.passes.release import (
-    RELEASE,
-    TRIAL,
-    open_release,
-)
+from tclose.passes.release import RELEASE, TRIAL, open_release
 from tclose.passes.verify.verdict import VERDICT
 from tclose.policy.policy import parse_policy
 from tclose.runtime.monitoring.progress import Progress
@@ -72,7 +66,7 @@ class Timed:
 def main() -> None:
     """Run what is asked, and print the tables."""
     given = _parse()
-    command = describe_command("benchmarks.performance.scale", sys.argv[1:])
+    call = describe_call("benchmarks.performance.scale")
     with working_folder(given.folder) as folder:
         warm_up(folder)
         source = write_source(folder / f"{given.rows}.parquet", given.rows)
@@ -82,7 +76,7 @@ def main() -> None:
         }
         space = _measure_space(Case(given.rows, 5, 0.05, 2, "off"), source, folder)
     how = (
-        f"`{command}` on {describe_machine()}: {given.rows:,} records, k = 5, t = 0.05; medians "
+        f"{call}: {given.rows:,} records, k = 5, t = 0.05; medians "
         "of runs that take turns, start-up included, nothing beside them (asking for memory takes "
         "time), the passes those of the last. `1 and 1`: two releases by a worker each, started "
         "together: what is left of two cores when nothing is shared. Data: the first digits of a "

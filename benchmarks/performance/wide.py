@@ -8,7 +8,6 @@ Every table is released by one worker. What it held is the most that the system 
 
 import argparse
 import shutil
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,8 +19,8 @@ import pyarrow as pa
 import pyarrow.csv as pv
 import pyarrow.parquet as pq
 
-from benchmarks.performance.run import say, working_folder
-from benchmarks.results import describe_command, describe_machine, render_table, show_section
+from benchmarks.performance.run import working_folder
+from benchmarks.results import describe_call, render_table, say, show_section
 from tclose.errors import TcloseError
 from tclose.passes.plan.notices.estimate import task_megabytes
 from tclose.passes.plan.plan import PLAN
@@ -148,9 +147,9 @@ def main() -> None:
     chosen = [s for s in SHAPES if not given.only or s.name in given.only]
     with working_folder(given.folder) as folder:
         rows = [_measure(number, shape, folder) for number, shape in enumerate(chosen)]
-    command = describe_command("benchmarks.performance.wide", sys.argv[1:])
+    call = describe_call("benchmarks.performance.wide")
     how = (
-        f"`{command}` on {describe_machine()}: one worker of {MEMORY}, `refine: off`, kernels "
+        f"{call}: one worker of {MEMORY}, `refine: off`, kernels "
         "compiled. Megabytes: of the file; of its columns when they are decoded, all at once; of "
         "what `tclose plan` says of a worker; and the most that its process held. What was refused "
         "is shown with the end of the message and how long that took."

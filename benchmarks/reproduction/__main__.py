@@ -1,7 +1,6 @@
 """The report: runs all parts and writes the page, figures beside it."""
 
 import argparse
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from benchmarks.reproduction.buckets import report_buckets
 from benchmarks.reproduction.census import report_census
 from benchmarks.reproduction.closeness import report_values
 from benchmarks.reproduction.curves import KS, TS, report_census_loss, report_large
-from benchmarks.results import describe_command, describe_machine
+from benchmarks.results import describe_call, say
 
 PREAMBLE = (
     "# The papers' numbers beside ours\n\n"
@@ -79,19 +78,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the page here, pictures beside it")
     given = parser.parse_args()
     folder = given.out.parent / "figures" if given.out else None
-    command = describe_command("benchmarks.reproduction", sys.argv[1:])
-    page = write_report(
-        list_parts(folder, reduced=given.reduced), f"`{command}` on {describe_machine()}"
-    )
+    call = describe_call("benchmarks.reproduction")
+    page = write_report(list_parts(folder, reduced=given.reduced), f"{call}")
     if given.out:
         given.out.write_text(page, encoding="utf-8")
     else:
         print(page)
-
-
-def say(text: str) -> None:
-    """Progress."""
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ in t as much as is asked for.
 """
 
 import argparse
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.microdata.sources import adult
-from benchmarks.results import describe_command, describe_machine, render_table, show_section
+from benchmarks.results import describe_call, render_table, show_section
 from benchmarks.series.held_parts import PERSON
 from benchmarks.series.held_series import measure_month
 
@@ -81,8 +80,8 @@ def main() -> None:
         for seed in range(1, given.seeds + 1):
             with tempfile.TemporaryDirectory() as folder:
                 rows += measure_samples(k, t, within, seed, Path(folder))
-    command = describe_command("benchmarks.series.adult_samples", sys.argv[1:])
-    body = f"`{command}` on {describe_machine()}.\n\n{render_table(COLUMNS, rows)}"
+    call = describe_call("benchmarks.series.adult_samples")
+    body = f"{call}.\n\n{render_table(COLUMNS, rows)}"
     title = "Series: two samples of Adult, a tenth leaves"
     show_section(title, body, given.out)
 

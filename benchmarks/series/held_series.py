@@ -20,8 +20,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from benchmarks.performance.run import say
-from benchmarks.results import describe_command, show_section
+from benchmarks.results import describe_command, say, show_section
 from benchmarks.series.held_parts import (
     PERSON,
     Followed,

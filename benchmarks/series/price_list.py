@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.reproduction.pictures import Chart, Curve, draw_charts, write_picture
-from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from benchmarks.results import describe_call, render_table, update_page
 from benchmarks.series.held_series import describe_policy, treat_departures
 from tclose.data.synthetic.panel_files import write_panel
 from tclose.errors import InfeasibleError
@@ -234,8 +234,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         prices, alone = measure_prices(given, Path(folder))
     basis = f"generated panel, {given.persons:,} persons, {given.months} months"
-    command = describe_command("benchmarks.series.price_list", sys.argv[1:])
-    how = f"`{command}` on {describe_machine()}:"
+    call = describe_call("benchmarks.series.price_list")
+    how = f"{call}:"
     text = f"{how} {basis}.\n{NOTE}\n\n{render_prices(prices, alone, given.months)}"
     print(text)
     if given.out is not None:

@@ -10,14 +10,12 @@ room there is, and is counted apart.
 """
 
 import argparse
-import sys
 import tempfile
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from benchmarks.performance.run import say
-from benchmarks.results import describe_command, describe_machine, render_table, show_section
+from benchmarks.results import describe_call, render_table, say, show_section
 from benchmarks.series.held_parts import Followed, add_earlier, read_rows
 from benchmarks.series.held_series import K, T, describe_policy, measure_each_alone
 from tclose.data.synthetic.panel_files import write_panel
@@ -78,9 +76,9 @@ def main() -> None:
             say(f"measuring: the series made within {within:g} of t")
             rows.append(follow_series(files, folder, within, alone))
     title = f"Series: what room in t is worth, {given.persons:,} persons, seed {given.seed}"
-    command = describe_command("benchmarks.series.room", sys.argv[1:])
+    call = describe_call("benchmarks.series.room")
     how = (
-        f"`{command}` on {describe_machine()}. Loss is in times that of a release of the same "
+        f"{call}. Loss is in times that of a release of the same "
         f"month by itself; k {K}, t {T:g}, {given.months} months."
     )
     body = f"{how}\n\n{render_table(COLUMNS, rows)}"

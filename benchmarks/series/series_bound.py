@@ -18,7 +18,6 @@ out others of one's choice lowers the loss of any release: what those who add mo
 """
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from benchmarks.results import describe_command, describe_machine, render_table, show_section
+from benchmarks.results import describe_call, render_table, show_section
 from benchmarks.series.held_parts import N_QUASI, NAMES, NUMBERS, PERSON
 from benchmarks.series.held_series import K, T, measure_each_alone
 from tclose.data.synthetic.panel_files import write_panel
@@ -157,9 +156,9 @@ def main() -> None:
     n_records = sum(table.num_rows for table in tables)
     rows = [describe_bound(persons, n_records, k) for k in given.cells]
     title = f"Series: what none can lose less than, {given.persons:,} persons, seed {given.seed}"
-    command = describe_command("benchmarks.series.series_bound", sys.argv[1:])
+    call = describe_call("benchmarks.series.series_bound")
     how = (
-        f"`{command}` on {describe_machine()}. Mean loss over {given.months} months in times that "
+        f"{call}. Mean loss over {given.months} months in times that "
         f"of releases of the same months by themselves (k {K}, t {T:g}, which lose "
         f"{min(alone):.5f} to {max(alone):.5f}): at least."
     )

@@ -18,13 +18,13 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from benchmarks.performance.measure import Measured, measure
-from benchmarks.performance.run import say, working_folder
+from benchmarks.performance.run import working_folder
 from benchmarks.results import (
     Target,
-    describe_command,
-    describe_machine,
+    describe_call,
     render_table,
     render_targets,
+    say,
     show_section,
 )
 from benchmarks.series.held_series import describe_policy
@@ -142,8 +142,8 @@ def main() -> None:
         targets.append(Target(what, MOST_SHARE, max(seconds[1:]) / seconds[0]))
     kind = "a panel" if given.added is None else f"a table with {given.added:.0%} added rows"
     title = f"Series at scale: {given.persons:,} persons, {kind}, refine: {given.refine}"
-    command = describe_command("benchmarks.series.series_scale", sys.argv[1:])
-    how = f"`{command}` on {describe_machine()}."
+    call = describe_call("benchmarks.series.series_scale")
+    how = f"{call}."
     body = "\n\n".join([how, render_table(COLUMNS, rows), render_targets(targets)])
     show_section(title, body, given.out)
 

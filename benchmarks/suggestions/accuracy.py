@@ -2,7 +2,6 @@
 
 import csv
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -113,8 +112,3 @@ def _describe(kind: Kind | None, spelled: TextFormat, *, has_marks: bool) -> str
     if kind is Kind.NUMERIC and has_marks:
         return f"numeric {spelled.decimal}{spelled.thousands or ''}"
     return str(kind)
-
-
-def sum_up(measured: Sequence[Accuracy]) -> float:
-    """Share of all facts that were found."""
-    return sum(m.n_right for m in measured) / sum(m.n_facts for m in measured)

@@ -16,7 +16,7 @@ from benchmarks.loss.side_by_side.compared_releases import METHODS, THOROUGH, Ou
 from benchmarks.loss.side_by_side.families import FAMILIES, family
 from benchmarks.loss.side_by_side.tables import REAL, discharges, enlarge, many_columns
 from benchmarks.microdata.sources import Source
-from benchmarks.results import describe_command, describe_machine, render_table, show_section
+from benchmarks.results import describe_call, render_table, show_section
 from tclose.errors import TcloseError
 
 SEEDS = (1, 2)
@@ -52,11 +52,11 @@ work, one run each."""
 def main() -> None:
     """Measure the tables that are asked for, and print them."""
     given = _parse()
-    command = describe_command("benchmarks.loss.side_by_side", sys.argv[1:])
+    call = describe_call("benchmarks.loss.side_by_side")
     for title, sources in _list_tables(given):
         rows = [row for n, source in sources for row in _measure(given, n, source)]
         load = os.getloadavg()[1]
-        how = f"`{command}` on {describe_machine()}, with a load of {load:.0f} at the end."
+        how = f"{call}, with a load of {load:.0f} at the end."
         body = f"{how}{NOTE}\n\n{render_table(COLUMNS, rows)}"
         show_section(title, body, given.out)
 
