@@ -229,14 +229,14 @@ def test_changes_are_coarse_and_not_of_few_records():
     encodings = (SimpleNamespace(column=column),)
     plan: Any = SimpleNamespace(encodings=encodings, n_records=5_000)
     pair = CorrelationPair(original=-0.2, released=-0.1567)
-    changes = _describe_changes(plan, utility(), {"age and pay": pair})
+    changes = _describe_changes(plan, utility(), {"age and pay": pair}, ())
     assert changes is not None
     assert (changes.variances, changes.correlations) == ({"age": -12}, {"age": 0.06})
     assert changes.attenuations == {"age": 0.04}
     for original, released in ((0.1, -0.2), (None, 0.1)):
         pair = CorrelationPair(original=original, released=released)
-        changes = _describe_changes(plan, utility(), {"age and pay": pair})
+        changes = _describe_changes(plan, utility(), {"age and pay": pair}, ())
         assert changes is not None
         assert changes.attenuations == {"age": 0.0}
     few: Any = SimpleNamespace(encodings=encodings, n_records=999)
-    assert _describe_changes(few, utility(), {}) is None
+    assert _describe_changes(few, utility(), {}, ()) is None

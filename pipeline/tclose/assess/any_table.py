@@ -60,6 +60,7 @@ def check_rows(
         max_emds=limits,
         n_expected=len(table),
         n_changed={},
+        privacy_models=NO_MODELS,
     )
     return verdict, checks
 

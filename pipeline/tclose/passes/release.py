@@ -120,9 +120,7 @@ def deciding(policy: Policy, scratch: Path, progress: Progress) -> Iterator[tupl
 def describe_decided(run: Run, decided: Decided) -> tuple[PlanDocument, int]:
     """Describe what a run would be, column by column, and count the records it would drop."""
     plan, table = decided.plan, decided.table
-    described = describe_plan(
-        plan, decided.warnings, over_time=decided.series, suppression=decided.suppression
-    )
+    described = describe_plan(plan, decided.warnings, decided.series, decided.suppression)
     distributions = load_distributions(run.workspace, plan)
     summary = run.workspace.load(INPUT_SUMMARY)
     columns = describe_planned_columns(run.policy, plan, summary, distributions)

@@ -195,7 +195,7 @@ def describe_files(files: Sequence[DataFile]) -> str:
     return f"{count}, {size / 1e6:,.1f} MB" if size >= 1e5 else f"{count}, {size / 1e3:,.1f} kB"
 
 
-def report_audit(audit: "AuditResult", *, brief: bool = False) -> str:
+def report_audit(audit: "AuditResult", *, brief: bool) -> str:
     """Report an audit; ``brief``: the verdict, the findings and the notes alone."""
     rows = audit_rows(audit, brief=brief)
     if brief:

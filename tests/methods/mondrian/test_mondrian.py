@@ -20,6 +20,7 @@ from tclose.methods.mondrian.mondrian import partition_mondrian
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.verify.class_checks import check_classes
+from tclose.privacy.bound_models import NO_MODELS
 from tclose.privacy.t_closeness import find_above
 
 Case = tuple[np.ndarray, np.ndarray, np.ndarray, list[int]]
@@ -195,6 +196,6 @@ def test_classes_of_adult_meet_k_and_t(confidential: str, t: str) -> None:
     order, starts = group_by_label(labels, int(labels.max()) + 1)
     assert sorted(order.tolist()) == list(range(len(frame)))
     assert np.diff(starts).min() >= 5
-    checks = check_classes(starts, codes[None, order], (distribution,), limits)
+    checks = check_classes(starts, codes[None, order], (distribution,), limits, NO_MODELS)
     assert checks.n_violating == (0,)
     assert starts.size - 1 > 100

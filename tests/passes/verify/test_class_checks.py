@@ -21,6 +21,7 @@ from support.tables.random_tables import (
 )
 from tclose.model.verification import AttributeResult, ClassSizes, Failure, Verdict
 from tclose.passes.verify.class_checks import ClassChecks, check_classes, decide
+from tclose.privacy.bound_models import NO_MODELS
 
 TINY = Fraction(1, 10**18)
 
@@ -29,7 +30,9 @@ def check(values: list[list[int]], sizes: list[int], limits: list[Fraction]) -> 
     """Checks of a whole table, class by class, against its own distributions."""
     tables = [distribution_of(of_attribute) for of_attribute in values]
     codes = np.array([codes for _, codes in tables], dtype=np.int64).reshape(len(values), -1)
-    return check_classes(starts_of(sizes), codes, tuple(t for t, _ in tables), tuple(limits))
+    return check_classes(
+        starts_of(sizes), codes, tuple(t for t, _ in tables), tuple(limits), NO_MODELS
+    )
 
 
 def verdict(checks: ClassChecks, **changes: Any) -> Verdict:
@@ -40,6 +43,7 @@ def verdict(checks: ClassChecks, **changes: Any) -> Verdict:
         "max_emds": (Fraction(1, 5),),
         "n_expected": 6,
         "n_changed": {},
+        "privacy_models": NO_MODELS,
     }
     return decide(checks, **(asked | changes))
 
@@ -95,7 +99,7 @@ class TestChecks:
         def check_range(first: int, last: int) -> ClassChecks:
             begin, end = starts[first], starts[last]
             piece = starts[first : last + 1] - begin
-            return check_classes(piece, codes[np.newaxis, begin:end], (table,), (limit,))
+            return check_classes(piece, codes[np.newaxis, begin:end], (table,), (limit,), NO_MODELS)
 
         n_classes = starts.size - 1
         cuts = data.draw(st.sets(st.integers(1, max(1, n_classes - 1)), max_size=3))
@@ -120,7 +124,7 @@ class TestChecks:
             assert np.isnan(merged.largest[0])
 
     def test_without_confidential_attributes(self) -> None:
-        checks = check_classes(np.array([0, 2, 5]), np.empty((0, 5), np.int64), (), ())
+        checks = check_classes(np.array([0, 2, 5]), np.empty((0, 5), np.int64), (), (), NO_MODELS)
         assert as_values(checks) == (5, [[2, 3], [1, 1]], (), ())
 
 
@@ -198,7 +202,7 @@ class TestVerdict:
     def test_empty_class_never_passes(self) -> None:
         table, codes = distribution_of([1, 3, 5, 2, 4, 6])
         starts = np.array([0, 3, 3, 6])
-        checks = check_classes(starts, codes[np.newaxis], (table,), (Fraction(1),))
+        checks = check_classes(starts, codes[np.newaxis], (table,), (Fraction(1),), NO_MODELS)
         found = verdict(checks, max_emds=(Fraction(1),))
         assert [failure.what for failure in found.failures] == ["k", "t of income"]
         assert checks.n_violating == (1,)

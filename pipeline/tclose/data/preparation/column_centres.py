@@ -99,7 +99,7 @@ def count_gaps(
     return GapCounts(array.null_count, rank_keys(keys[np.isfinite(keys)], within, most_keys))
 
 
-def rank_keys(keys: Keys, within: KeyRange, most_keys: int = MOST_KEYS) -> KeyRanks:
+def rank_keys(keys: Keys, within: KeyRange, most_keys: int) -> KeyRanks:
     """Ranks of those keys that are in a range, or of so many of them."""
     values: Any
     values, counts = np.unique(keys, return_counts=True)

@@ -52,7 +52,7 @@ def generate_rows(first: int, n_rows: int, seed: int, returning: float = 0.0) ->
     return pa.concat_tables(slices)
 
 
-def refuse_request(first: int, n_rows: int, seed: int, returning: float = 0.0) -> None:
+def refuse_request(first: int, n_rows: int, seed: int, returning: float) -> None:
     """Refuse rows that no table has, a seed that names none, and what is no share."""
     if n_rows < 1:
         raise UsageError(f"the number of rows is {n_rows}; it must be at least 1")

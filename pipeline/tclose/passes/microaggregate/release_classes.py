@@ -14,7 +14,7 @@ from tclose.methods.generalisation.generalise import Generalised, ancestors_of, 
 from tclose.model.array_types import Float64, Int64
 from tclose.model.attributes import ANCESTOR, LOW_MEDIAN
 from tclose.model.column_terms import Kind
-from tclose.passes.microaggregate.gaps import NO_GAPS, Gaps
+from tclose.passes.microaggregate.gaps import Gaps
 from tclose.passes.plan.plan import Plan
 
 
@@ -22,8 +22,8 @@ def release_classes(
     labels: Int64,
     keys: list[Keys],
     plan: Plan,
-    levels: FullDomain | None = None,
-    gaps: Gaps = NO_GAPS,
+    levels: FullDomain | None,
+    gaps: Gaps,
 ) -> tuple[list[Keys], Int64, Int64]:
     """Released keys of each cluster; clusters with equal ones become one equivalence class."""
     n_labels = int(labels.max()) + 1

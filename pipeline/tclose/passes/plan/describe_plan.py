@@ -23,10 +23,10 @@ from tclose.releases.manifest.plan_document import (
 
 def describe_plan(
     plan: Plan,
-    warnings: Sequence[PlanWarning] = (),
+    warnings: Sequence[PlanWarning],
+    over_time: PlannedSeries | None,
+    suppression: PlannedSuppression | None,
     n_repaired: int | None = None,
-    over_time: PlannedSeries | None = None,
-    suppression: PlannedSuppression | None = None,
 ) -> PlanDocument:
     """Describe a plan; ``n_repaired``: classes that were repaired, if it was followed."""
     limits = zip(plan.confidential, plan.verification_limits, strict=True)

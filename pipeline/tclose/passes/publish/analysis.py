@@ -2,7 +2,6 @@
 
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
-from math import isfinite
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +28,7 @@ from tclose.releases.manifest.internal_manifest import (
     SizeLoss,
     Spread,
 )
-from tclose.releases.manifest.privacy_summary import three_digits
+from tclose.releases.manifest.privacy_summary import known_digits, three_digits
 from tclose.releases.repository.repository import ReleaseRepository, read_manifest
 
 _EPOCH = date(1970, 1, 1)
@@ -54,8 +53,8 @@ def describe_analysis(lost: Losses, plan: Plan, special_uniques: SpecialUniquesS
         },
         correlations={
             f"{columns[i].name} and {columns[j].name}": CorrelationPair(
-                original=_known(float(correlations[0][i, j])),
-                released=_known(float(correlations[1][i, j])),
+                original=known_digits(float(correlations[0][i, j])),
+                released=known_digits(float(correlations[1][i, j])),
             )
             for j in range(len(columns))
             for i in range(j)
@@ -94,10 +93,10 @@ def _describe_shares(labels: list[str], counts: Int64) -> SharesPair:
 def _describe_spread(moments: Moments, place: int, column: Column) -> Spread:
     unit = _unit(column)
     mean, variance = float(moments.means[place]), float(moments.variances[place])
-    deviation = _known(variance**0.5 / unit) if variance >= 0 else None
+    deviation = known_digits(variance**0.5 / unit) if variance >= 0 else None
     if column.kind is Kind.DATE and _has_days(column):
         return Spread(mean=_day(mean / unit), deviation=deviation)
-    return Spread(mean=_known(mean / unit), deviation=deviation)
+    return Spread(mean=known_digits(mean / unit), deviation=deviation)
 
 
 def _has_days(column: Column) -> bool:
@@ -120,10 +119,6 @@ def _day(mean: float) -> str | None:
         return str(_EPOCH + timedelta(days=round(mean)))
     except (OverflowError, ValueError):
         return None
-
-
-def _known(value: float) -> float | None:
-    return three_digits(value) if isfinite(value) else None
 
 
 def _describe_sizes(lost: Losses, n_quasi: int) -> list[SizeLoss]:

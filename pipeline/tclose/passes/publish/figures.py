@@ -70,7 +70,7 @@ def describe_figures(
     distributions: Sequence[Distribution],
     utility: Utility,
     correlations: Mapping[str, CorrelationPair],
-    untold: Collection[Columns] = (),
+    untold: Collection[Columns],
 ) -> ReleaseFigures:
     """Describe what a report shows of a release, to three digits.
 
@@ -279,7 +279,7 @@ def _describe_changes(
     plan: Plan,
     utility: Utility,
     pairs: Mapping[str, CorrelationPair],
-    untold: Collection[Columns] = (),
+    untold: Collection[Columns],
 ) -> MeasuredChanges | None:
     """Coarser than what the internal manifest has; none of a table of few records."""
     told = [name for name in utility.changes_of_variances if frozenset([name]) not in untold]

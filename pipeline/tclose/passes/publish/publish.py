@@ -225,9 +225,9 @@ def _write_internal(
             describe_plan(
                 account.plan,
                 account.warnings,
-                account.n_repaired,
                 plan_series(run.policy, run.workspace.load(SERIES)),
                 plan_suppression(run.workspace.load(SUPPRESSION)),
+                account.n_repaired,
             ).to_json()
         ),
         "lineage.jsonl": lineage.as_bytes(),

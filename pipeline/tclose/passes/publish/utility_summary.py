@@ -1,7 +1,6 @@
 """The utility section of the internal manifest: changes that matter for analysis."""
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
 
 import numpy as np
 
@@ -15,14 +14,14 @@ from tclose.passes.microaggregate.utility import (
 )
 from tclose.releases.manifest.inside_sections import CategoryShares
 from tclose.releases.manifest.internal_manifest import Utility
-from tclose.releases.manifest.privacy_summary import three_digits
+from tclose.releases.manifest.privacy_summary import known_digits, three_digits
 
 
 def describe_utility(
     comparison: ValueComparison,
     columns: Sequence[Column],
-    shares: Mapping[str, Int64] | None = None,
-    k: int = 1,
+    shares: Mapping[str, Int64],
+    k: int,
 ) -> Utility:
     """Describe a release's changes for analysis to three digits, for the internal manifest.
 
@@ -40,15 +39,15 @@ def describe_utility(
     changes = measure_changes(comparison)
     names = [column.name for column in columns]
     return Utility(
-        il1s=_known(measure_il1s(comparison.first(n_quasi))),
+        il1s=known_digits(measure_il1s(comparison.first(n_quasi))),
         changes_of_means=_by_name(names, changes.means),
         changes_of_variances=_by_name(names, changes.variances),
         changes_of_correlations={
-            f"{names[i]} and {names[j]}": _known(float(changes.correlations[i, j]))
+            f"{names[i]} and {names[j]}": known_digits(float(changes.correlations[i, j]))
             for j in range(len(names))
             for i in range(j)
         },
-        shares={name: describe_shares(counts, k) for name, counts in (shares or {}).items()},
+        shares={name: describe_shares(counts, k) for name, counts in shares.items()},
     )
 
 
@@ -73,8 +72,4 @@ def describe_shares(counts: Int64, k: int) -> CategoryShares:
 
 
 def _by_name(names: Sequence[str], values: Float64) -> dict[str, float | None]:
-    return dict(zip(names, map(_known, values.tolist()), strict=True))
-
-
-def _known(value: float) -> float | None:
-    return three_digits(value) if isfinite(value) else None
+    return dict(zip(names, map(known_digits, values.tolist()), strict=True))

@@ -22,7 +22,7 @@ from tclose.passes.microaggregate.utility import measure_discernibility
 from tclose.passes.verify.class_profiles import DistanceProfile, profile_distances
 from tclose.passes.verify.person_checks import PersonChecks
 from tclose.passes.verify.size_counts import count_sizes, merge_sizes
-from tclose.privacy.bound_models import NO_MODELS, PrivacyModels, check_counts, summarise_measures
+from tclose.privacy.bound_models import PrivacyModels, check_counts, summarise_measures
 from tclose.privacy.class_counts import ClassMeasures, count_by_class
 from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.risk import Risk, describe_risks, measure_risk
@@ -81,7 +81,7 @@ def check_classes(
     codes: Int64,
     distributions: tuple[Distribution, ...],
     max_emds: tuple[Fraction, ...],
-    privacy_models: PrivacyModels = NO_MODELS,
+    privacy_models: PrivacyModels,
 ) -> ClassChecks:
     """Check the classes of a key range of rows.
 
@@ -152,7 +152,7 @@ def decide(
     max_emds: tuple[Fraction, ...],
     n_expected: int,
     n_changed: dict[str, int],
-    privacy_models: PrivacyModels = NO_MODELS,
+    privacy_models: PrivacyModels,
 ) -> Verdict:
     """The verdict: passed only if every count says so.
 

@@ -65,7 +65,7 @@ class ExpectedPersons:
     are_together: bool = False
 
     def judge(
-        self, verdict: Verdict, checks: PersonChecks | None, traces: PersonTraces | None = None
+        self, verdict: Verdict, checks: PersonChecks | None, traces: PersonTraces | None
     ) -> Verdict:
         """The verdict on records with that on persons; that they were not counted fails, too."""
         k = self.demand.k

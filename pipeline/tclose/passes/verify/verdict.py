@@ -162,11 +162,11 @@ def _report_traces(traces: PersonTraces | None, progress: Progress) -> None:
     )
 
 
-def explain_failures(verdict: Verdict, method: Method | None = None) -> str:
+def explain_failures(verdict: Verdict, method: Method) -> str:
     """Explain why a table may not be published."""
     lines = [f"  {f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
     is_above = any(f.what.startswith("t of ") for f in verdict.failures)
-    if is_above and method is not None and not method.holds_t:
+    if is_above and not method.holds_t:
         lines.append(
             f"  {method.name} knows nothing of t: take method.name: "
             f"{' or '.join(method.alternatives)}, or a larger t"

@@ -165,6 +165,11 @@ def three_digits(value: float) -> float:
     return float(f"{value:.3g}")
 
 
+def known_digits(value: float) -> float | None:
+    """Return three digits; None of what is no finite number."""
+    return three_digits(value) if isfinite(value) else None
+
+
 def find_differences(stated: Any, measured: Any, place: str) -> list[str]:
     """Places in which a manifest says something else than was found; rounding is no difference.
 

@@ -124,7 +124,7 @@ class Merger:
 
     def _release(self, labels: Int64) -> tuple[list[Keys], Int64, Int64]:
         records = self.records
-        return release_classes(labels, records.keys, self.plan, gaps=records.gaps)
+        return release_classes(labels, records.keys, self.plan, None, records.gaps)
 
     def _merge_some(self, labels: Int64, starts: Int64, above: Int64) -> Int64:
         scaled = self.scaled

@@ -69,7 +69,7 @@ def read_calibration(folder: Path | None = None, *, of_quiet: bool = False) -> W
     return _compare(seconds)
 
 
-def keep_calibration(seconds: WorkSeconds, folder: Path | None = None) -> WorkSeconds:
+def keep_calibration(seconds: WorkSeconds, folder: Path | None) -> WorkSeconds:
     """Keep what was measured, where there is a place for it, and return it beside the reference."""
     folder = folder or kernel_folder()
     document = {
