@@ -16,7 +16,7 @@ from tclose.errors import OutputError, TaskError, TcloseError, UsageError, Verif
 from tclose.releases.catalog.catalog import current_id, find_repositories, list_releases
 from tclose.releases.repository.repository import ReleaseRepository
 from tclose.releases.signatures.manifest_signature import PublicKey, read_public_key
-from tclose.runtime.engines.engine import to_safe_error
+from tclose.runtime.safe_errors import to_safe_error
 from tclose_flows.concurrency import (
     RETRIES,
     RETRY_SECONDS,

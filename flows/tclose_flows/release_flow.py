@@ -21,11 +21,11 @@ from prefect.transactions import CommitMode, transaction
 from tclose.errors import TcloseError
 from tclose.passes import release as recipe
 from tclose.policy.policy import Policy
-from tclose.runtime.engines.engine import to_safe_error
 from tclose.runtime.monitoring.metrics import counting_run
 from tclose.runtime.monitoring.progress import Progress, default_style
 from tclose.runtime.pipeline import Pass, Runner
 from tclose.runtime.run import INSPECTION, Outcome, outcome_of
+from tclose.runtime.safe_errors import to_safe_error
 from tclose_flows.concurrency import (
     RETRIES,
     RETRY_SECONDS,

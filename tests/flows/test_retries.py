@@ -25,8 +25,8 @@ from tclose.errors import (
 )
 from tclose.policy.policy import Policy, parse_policy
 from tclose.runtime import pipeline
-from tclose.runtime.engines.engine import to_safe_error
 from tclose.runtime.run import repository_of
+from tclose.runtime.safe_errors import to_safe_error
 from tclose.runtime.tasks import run_tasks
 
 pytestmark = pytest.mark.usefixtures("prefect_server")

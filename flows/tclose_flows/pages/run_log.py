@@ -15,7 +15,8 @@ from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
 
 from tclose.passes.inspect.inspect_files import INSPECT
-from tclose.runtime.monitoring.progress import LINE_SECONDS, Work
+from tclose.runtime.monitoring.progress import LINE_SECONDS
+from tclose.runtime.monitoring.work import Work
 from tclose.runtime.pipeline import Pass
 from tclose.security.redaction import redact
 

@@ -16,9 +16,10 @@ from tclose.errors import UsageError, name_kind
 from tclose.policy.policy import Policy, parse_policy
 from tclose.policy.sections.engine_settings import LOCAL
 from tclose.policy.yaml_loader import read_document
-from tclose.runtime.engines.engine import connect, to_safe_error
+from tclose.runtime.engines.engine import connect
 from tclose.runtime.engines.user_client import user_client_address, using_client
 from tclose.runtime.monitoring.progress import Progress, default_style
+from tclose.runtime.safe_errors import to_safe_error
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -60,7 +60,7 @@ def _perform(arguments: argparse.Namespace) -> int:
         raise
     except Exception as error:
         _look_for_interrupt()
-        from tclose.runtime.engines.engine import to_safe_error
+        from tclose.runtime.safe_errors import to_safe_error
 
         safe = to_safe_error(error, arguments.command)
         complain(str(safe))

@@ -28,12 +28,13 @@ from tclose.releases.series.rewriting import finish_rewriting
 from tclose.releases.series.series_history import SeriesWindow, check_number, find_window
 from tclose.releases.signatures.manifest_signature import find_signer
 from tclose.runtime.artifacts.artifacts import Artifact, Workspace
-from tclose.runtime.engines.engine import Engine, open_engine, to_safe_error
+from tclose.runtime.engines.engine import Engine, open_engine
 from tclose.runtime.engines.scheduler import check_scheduler
 from tclose.runtime.monitoring import lineage_events
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Pipeline, run_pipeline
 from tclose.runtime.run import INSPECTION, Run, read_schema, repository_of
+from tclose.runtime.safe_errors import to_safe_error
 from tclose.runtime.strictness import refuse_warnings
 
 SOURCES = Artifact("sources", str)  # digest of the code that working files are of

@@ -1,7 +1,7 @@
 """Tasks: a function over many items, each done once wherever it runs, and gone on with."""
 
 import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,11 +9,13 @@ from typing import Any, Generic, TypeVar
 
 from tclose.data.places.process_limits import add_place
 from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
-from tclose.runtime.engines.engine import Engine, to_safe_error
+from tclose.runtime.engines.engine import Engine
 from tclose.runtime.free_memory import free_memory
 from tclose.runtime.monitoring import lineage_events
-from tclose.runtime.monitoring.progress import Progress, Work
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.monitoring.task_shares import SUFFIX, TaskShares, telling
+from tclose.runtime.monitoring.work import Work
+from tclose.runtime.safe_errors import to_safe_error
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -189,3 +191,12 @@ def _measure_work(n_items: int, sizes: Sequence[int] | None, done_indices: Colle
 def share_evenly(n_records: int, n_items: int) -> list[int]:
     """Sizes of items that are known to be about equal, but not how large each is: the sum is."""
     return [n_records * (i + 1) // n_items - n_records * i // n_items for i in range(n_items)]
+
+
+def merge_in_tree(merge: Callable[[Result, Result], Result], values: Iterable[Result]) -> Result:
+    """Merge neighbours pair by pair until one is left: an associative merge, in a fixed order."""
+    level = list(values)
+    while len(level) > 1:
+        pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
+        level = [merge(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return level[0]

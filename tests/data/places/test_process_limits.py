@@ -14,7 +14,7 @@ from tclose.cli.main import main
 from tclose.data.files.input_files import reading_file
 from tclose.data.places.process_limits import OPEN_FILES, add_place, ensure_open_files
 from tclose.errors import DataError, LimitError, LostError
-from tclose.runtime.engines.engine import to_safe_error
+from tclose.runtime.safe_errors import to_safe_error
 
 COMMANDS = ("run", "flow", "plan", "frontier")
 

@@ -11,7 +11,7 @@ import pytest
 from support.cases.people import people, policy_for, write_csv, write_policy
 from tclose.cli.main import main
 from tclose.data.files import input_partitions
-from tclose.runtime.engines.engine import to_safe_error
+from tclose.runtime.safe_errors import to_safe_error
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

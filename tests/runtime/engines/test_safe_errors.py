@@ -9,8 +9,9 @@ import pytest
 
 from tclose.errors import LostError
 from tclose.policy.sections.engine_settings import EngineSettings
-from tclose.runtime.engines import engine, local
-from tclose.runtime.engines.engine import to_safe_error
+from tclose.runtime import safe_errors
+from tclose.runtime.engines import local
+from tclose.runtime.safe_errors import to_safe_error
 
 
 def test_interrupted_call_of_compiled_code_is_an_interrupt() -> None:
@@ -26,7 +27,7 @@ def test_interrupted_call_of_compiled_code_is_an_interrupt() -> None:
 def test_interrupt_that_compiled_code_dropped_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then the error names no cause, and only the handler of the signal knows."""
     heard = threading.Event()
-    monkeypatch.setattr(engine, "HEARD", heard)
+    monkeypatch.setattr(safe_errors, "HEARD", heard)
     error = SystemError("returned NULL without setting an exception")
     assert str(to_safe_error(error, "verify")).startswith("verify: stopped by SystemError")
     heard.set()

@@ -20,7 +20,9 @@ from tclose.cli.main import main
 from tclose.runtime.artifacts.artifacts import Workspace
 from tclose.runtime.engines.engine import InProcess, connect
 from tclose.runtime.monitoring import progress as progress_module
-from tclose.runtime.monitoring.progress import Listener, Progress, Work, default_style
+from tclose.runtime.monitoring import work as work_module
+from tclose.runtime.monitoring.progress import Listener, Progress, default_style
+from tclose.runtime.monitoring.work import Work
 from tclose.runtime.tasks import Task, run_tasks, share_evenly
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -54,7 +56,8 @@ def sit_at_terminal(monkeypatch, columns: int = 80) -> Terminal:
 def clock(monkeypatch) -> list[float]:
     """The only clock that progress has: its one element is the time."""
     now = [100.0]
-    monkeypatch.setattr(progress_module, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    for module in (progress_module, work_module):
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: now[0]))
     return now
 
 

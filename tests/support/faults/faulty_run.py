@@ -30,7 +30,8 @@ from tclose.cli import main as cli
 from tclose.data.places.bucket_paths import BucketPath
 from tclose.passes.plan import coarse_tree
 from tclose.releases.repository.repository import KEY_FILE
-from tclose.runtime.monitoring.progress import Progress, Work
+from tclose.runtime.monitoring.progress import Progress
+from tclose.runtime.monitoring.work import Work
 
 RENAMES = ("rename", "replace", "link")
 FOREIGN = b"of somebody else"

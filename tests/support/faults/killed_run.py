@@ -19,7 +19,8 @@ from tclose.passes import release
 from tclose.passes.plan import coarse_tree
 from tclose.policy.policy import load_policy
 from tclose.releases.repository.repository import ReleaseRepository
-from tclose.runtime.monitoring.progress import Progress, Work
+from tclose.runtime.monitoring.progress import Progress
+from tclose.runtime.monitoring.work import Work
 
 # As `small_regions` has it in tests/conftest.py: another plan would have other regions.
 SMALL_REGION = 3_000

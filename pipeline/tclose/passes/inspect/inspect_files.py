@@ -8,9 +8,10 @@ from tclose.data.files.inspection import FileContent, check_same_schema, inspect
 from tclose.data.files.piece_widths import ReadColumns
 from tclose.model.column_terms import Role
 from tclose.policy.policy import Policy
-from tclose.runtime.engines.engine import least_memory, to_safe_error
+from tclose.runtime.engines.engine import least_memory
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.run import INSPECTION
+from tclose.runtime.safe_errors import to_safe_error
 from tclose.security.redaction import name_apart
 
 

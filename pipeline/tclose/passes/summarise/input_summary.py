@@ -16,7 +16,7 @@ from tclose.model.input_pieces import Partition
 from tclose.passes.summarise.records import Source
 from tclose.passes.summarise.summarise_task import PartitionSummary
 from tclose.runtime.artifacts.artifacts import Artifact
-from tclose.runtime.engines.engine import merge_in_tree
+from tclose.runtime.tasks import merge_in_tree
 
 
 @dataclass(frozen=True, eq=False)

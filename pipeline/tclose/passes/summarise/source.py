@@ -27,8 +27,8 @@ from tclose.passes.plan.coarse_tree import sample_size
 from tclose.passes.summarise.records import Source
 from tclose.passes.summarise.summarise_task import INFER_TASK
 from tclose.policy.policy import Policy
-from tclose.runtime.engines.engine import merge_in_tree
 from tclose.runtime.pipeline import PassContext
+from tclose.runtime.tasks import merge_in_tree
 
 KNOWN_RECORDS = 10_000  # on which it is tried whether some columns tell another
 _MOST_NAMES = 5

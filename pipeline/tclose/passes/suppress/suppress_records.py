@@ -41,8 +41,8 @@ from tclose.passes.suppress.isolation_task import (
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.plan_document import PlannedSuppression
 from tclose.runtime.artifacts.artifacts import Artifact
-from tclose.runtime.engines.engine import merge_in_tree
 from tclose.runtime.pipeline import PassContext
+from tclose.runtime.tasks import merge_in_tree
 
 NEAR_RECORDS = 32_768  # that neighbours are looked for among
 POINTS_AT_ONCE = 2_048  # of these, whose own neighbours a task looks for

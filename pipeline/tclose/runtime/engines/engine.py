@@ -1,24 +1,21 @@
 """Engines that run tasks: this process, a local Dask cluster, or an existing one."""
 
 import contextlib
-import errno
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from tclose.data.files.input_files import find_files, total_bytes
 from tclose.data.places.process_limits import (
     count_processors,
-    find_remedy,
-    find_unwritable,
     machine_memory,
 )
-from tclose.errors import LostError, OutputError, TaskError, TcloseError, UnreachableError
+from tclose.errors import LostError, UnreachableError
 from tclose.policy.policy import Policy
 from tclose.policy.sections.engine_settings import LOCAL, EngineSettings
 from tclose.runtime.engines.dask_logs import silence_dask_logs
@@ -34,7 +31,6 @@ from tclose.runtime.engines.thread_parts import run_side_by_side
 from tclose.runtime.engines.tracing import Trace, task_prefix, trace_here, trace_tasks
 from tclose.runtime.engines.user_client import find_client, user_client_address
 from tclose.runtime.engines.versions import check_versions, worker_left
-from tclose.runtime.interrupts import HEARD
 
 # Inputs below this run in the calling process unless the policy asks for workers: a cluster takes
 # longer to start than they take to release.
@@ -44,8 +40,6 @@ IN_PROCESS_BYTES = 8_000_000
 MOST_AT_ONCE = 4
 ANSWER_SECONDS = 10
 WORKER_SECONDS = 60
-
-T = TypeVar("T")
 
 
 class Engine(Protocol):
@@ -301,54 +295,3 @@ def least_memory(settings: EngineSettings, n_bytes: int, engine: Engine) -> int 
     """Bytes that a task can take: of a worker that the policy speaks of, or that is there."""
     limits = worker_memory(settings, n_bytes), engine.memory_per_unit()
     return min((limit for limit in limits if limit is not None), default=None)
-
-
-def merge_in_tree(merge: Callable[[T, T], T], values: Iterable[T]) -> T:
-    """Merge neighbours pair by pair until one is left: an associative merge, in a fixed order."""
-    level = list(values)
-    while len(level) > 1:
-        pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
-        level = [merge(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
-    return level[0]
-
-
-def to_safe_error(error: BaseException, place: str) -> TcloseError:
-    """An error that may be shown: tclose's own as it is, any other by type and place alone."""
-    if isinstance(error, TcloseError):
-        return error
-    if isinstance(error, SystemError) and _is_interrupt(error):
-        raise KeyboardInterrupt from error
-    trace, where = error.__traceback__, "?"
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if f"{os.sep}tclose{os.sep}" in code.co_filename or "tclose_flows" in code.co_filename:
-            where = f"{Path(code.co_filename).name}:{trace.tb_lineno} in {code.co_name}"
-        trace = trace.tb_next
-    if isinstance(error, MemoryError):
-        return LostError(f"{place}: out of memory; give engine.memory_per_worker more")
-    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        return OutputError(f"{place}: {error.strerror}; give files and folders shorter names")
-    lost = isinstance(error, (OSError, CancelledError)) and not isinstance(error, _LASTING)
-    kind = LostError if lost else TaskError
-    if isinstance(error, OSError) and error.strerror:
-        remedy, path = find_remedy(error), find_unwritable(error)
-        what = f"{error.strerror} in {path}" if path else error.strerror
-        return kind(f"{place}: {what}{'; ' if remedy else ''}{remedy} ({where})")
-    return kind(f"{place}: stopped by {type(error).__name__} ({where})")
-
-
-def _is_interrupt(error: SystemError) -> bool:
-    """Return whether compiled code reports an interrupt so, which arrived as it was called.
-
-    What takes its arguments may have dropped the interrupt itself.
-    """
-    return HEARD.is_set() or isinstance(error.__cause__, KeyboardInterrupt)
-
-
-_LASTING = (
-    FileNotFoundError,
-    FileExistsError,
-    PermissionError,
-    IsADirectoryError,
-    NotADirectoryError,
-)

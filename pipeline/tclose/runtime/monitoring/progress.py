@@ -1,7 +1,7 @@
 """Progress for a waiting user: a live bar on a terminal, plain lines elsewhere, or nothing.
 
-And what is remembered of it for a profile. Lines carry counts and times only. rich draws the bar;
-in a file or pipe it would print nothing before the end.
+And what is remembered of it for a profile. rich draws the bar; in a file or pipe it would print
+nothing before the end.
 """
 
 import contextlib
@@ -15,6 +15,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from tclose.runtime.engines.tracing import Trace
+from tclose.runtime.monitoring.work import (
+    Work,
+    describe_end,
+    describe_middle,
+    describe_start,
+    show_clock,
+    show_percent,
+)
 from tclose.runtime.streams import print_message
 
 if TYPE_CHECKING:
@@ -25,83 +33,6 @@ LOOK_SECONDS = 1.0  # after which it is looked at whether a line is due
 _LABEL_WIDTH = 16
 _TEXT_WIDTH = 66  # of a bar's line without the bar itself
 _BAR_WIDTHS = 4, 40
-
-
-@dataclass
-class Work:
-    """The total and finished work of a kind of task, in tasks, and in records where they are known.
-
-    ``tasks_before`` and ``records_before`` are what an earlier run had done, ``tasks_done`` and
-    ``records_done`` what this one has; ``records_running`` what tasks that run have told of theirs;
-    ``seconds`` is the time from the start to the last of them. ``look`` brings up to date what is
-    known of tasks that run.
-    """
-
-    n_tasks: int
-    n_records: int | None = None
-    tasks_before: int = 0
-    records_before: int = 0
-    tasks_done: int = 0
-    records_done: int = 0
-    records_running: int = 0
-    pass_name: str = ""
-    task_name: str = ""
-    seconds: float = 0.0
-    started: float = field(default_factory=time.perf_counter)
-    look: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
-
-    def mark(self) -> None:
-        """Take the time."""
-        self.seconds = self.seconds_so_far
-
-    @property
-    def seconds_so_far(self) -> float:
-        """Seconds since it began."""
-        return time.perf_counter() - self.started
-
-    @property
-    def is_done(self) -> bool:
-        """True if no work is left."""
-        return self.tasks_before + self.tasks_done >= self.n_tasks
-
-    @property
-    def share(self) -> float:
-        """The finished share of all work, 0 to 1."""
-        if self.is_done:
-            return 1.0
-        tasks = self.tasks_before + self.tasks_done
-        return min(self._part(tasks, self.records_so_far), 1.0)
-
-    @property
-    def records_so_far(self) -> int:
-        """Records that are done, in tasks that are done or run."""
-        return self.records_before + self.records_done + self.records_running
-
-    def _part(self, tasks: int, records: int) -> float:
-        """Return the part done, by records where they are known, as tasks differ in size."""
-        return records / self.n_records if self.n_records else tasks / self.n_tasks
-
-    @property
-    def records_per_second(self) -> float | None:
-        """Speed of this run; what an earlier one had done does not count."""
-        if self.n_records is None or self.seconds <= 0:
-            return None
-        return (self.records_done + self.records_running) / self.seconds
-
-    @property
-    def seconds_left(self) -> float | None:
-        """The estimated seconds left, counted down.
-
-        None until a task is finished, and once they have passed: nobody knows then.
-        """
-        if self.is_done:
-            return 0.0
-        done_now = self.share - self._part(self.tasks_before, self.records_before)
-        if done_now <= 0:
-            return None
-        waited = self.seconds_so_far - self.seconds
-        left = self.seconds * (1 - self.share) / done_now - waited
-        return max(0.0, left) if left > -1 else None
 
 
 class _Show(Protocol):
@@ -200,18 +131,18 @@ class Progress:
             nonlocal last_line
             if time.perf_counter() - last_line >= LINE_SECONDS and not work.is_done:
                 last_line = time.perf_counter()
-                self._line(f"{label}: {_describe_middle(work)}")
+                self._line(f"{label}: {describe_middle(work)}")
             if not is_middle:
                 self._follow(label, work)
 
-        self._line(f"{label}: {_describe_start(work)}")
+        self._line(f"{label}: {describe_start(work)}")
         self._follow(label, work)
         yield show
-        self._line(f"{label}: {_describe_end(work)}")
+        self._line(f"{label}: {describe_end(work)}")
 
     def _follow(self, label: str, work: Work) -> None:
         if self.listener is not None:
-            self.listener.follow(work, f"{label}: {_describe_middle(work)}")
+            self.listener.follow(work, f"{label}: {describe_middle(work)}")
 
     def _line(self, text: str) -> None:
         """Tell a line about work, for which a terminal may have a bar."""
@@ -284,47 +215,6 @@ def _repeated(show: Callable[[], None]) -> Iterator[None]:
         raise error
 
 
-def _describe_start(work: Work) -> str:
-    parts = [f"{work.n_tasks:,} task{'s' if work.n_tasks != 1 else ''}"]
-    if work.n_records is not None:
-        parts.append(f"{work.n_records:,} records")
-    if work.tasks_before:
-        parts.append(f"{work.tasks_before:,} of the tasks done before")
-    return ", ".join(parts)
-
-
-def _describe_middle(work: Work) -> str:
-    if work.n_records is None:
-        amount = f"{work.tasks_before + work.tasks_done:,} of {work.n_tasks:,} tasks"
-    else:
-        amount = f"{work.records_so_far:,} of {work.n_records:,} records"
-    parts = [_percent(work), amount, *_speed(work)]
-    if (seconds_left := work.seconds_left) is not None:
-        parts.append(f"about {_clock(seconds_left)} left")
-    elif work.seconds_so_far >= 1:
-        parts.append(f"{_clock(work.seconds_so_far)} so far")
-    return ", ".join(parts)
-
-
-def _describe_end(work: Work) -> str:
-    return ", ".join([f"done in {work.seconds:.1f} s", *_speed(work)])
-
-
-def _speed(work: Work) -> list[str]:
-    speed = work.records_per_second
-    return [f"{speed:,.0f} records/s"] if speed else []
-
-
-def _percent(work: Work) -> str:
-    return f"{int(100 * work.share)} %"
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
 def _shorten(count: float) -> str:
     """A count in few letters: 9,999, 450k, 1.25M."""
     if count < 1e4:
@@ -342,7 +232,7 @@ class _BarTexts:
 
     @property
     def percent(self) -> str:
-        return f"{_percent(self.work):>5}"
+        return f"{show_percent(self.work):>5}"
 
     @property
     def amount(self) -> str:
@@ -362,8 +252,8 @@ class _BarTexts:
             return f"{self.work.seconds:.1f} s"
         seconds_left = self.work.seconds_left
         if seconds_left is None:
-            return _clock(self.work.seconds_so_far)
-        return f"{_clock(seconds_left)} left"
+            return show_clock(self.work.seconds_so_far)
+        return f"{show_clock(seconds_left)} left"
 
 
 @contextlib.contextmanager

@@ -18,8 +18,8 @@ from tclose.data.places.atomic_files import write_atomically
 from tclose.data.places.untrusted_files import dump_json
 from tclose.errors import OutputError
 from tclose.policy.policy import Policy
-from tclose.runtime.engines.engine import to_safe_error
-from tclose.runtime.monitoring.progress import Progress, Work
+from tclose.runtime.monitoring.progress import Progress
+from tclose.runtime.monitoring.work import Work
 from tclose.runtime.profiling.task_report import (
     peaks,
     render_report,
@@ -27,6 +27,7 @@ from tclose.runtime.profiling.task_report import (
     sum_workers,
 )
 from tclose.runtime.run import repository_of
+from tclose.runtime.safe_errors import to_safe_error
 
 DATA_FILE, TABLE_FILE, REPORT_FILE = "profile.json", "profile.md", "dask-report.html"
 

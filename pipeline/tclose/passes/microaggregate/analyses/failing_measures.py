@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tclose.errors import LostError
-from tclose.runtime.engines.engine import to_safe_error
+from tclose.runtime.safe_errors import to_safe_error
 
 Measured = TypeVar("Measured")
 
