@@ -7,7 +7,7 @@ import pytest
 
 from support.cases.people import people, policy_for, write_csv, write_policy
 from tclose.cli.main import main
-from tclose.passes.publish import publish
+from tclose.passes.publish import release_record
 
 
 class _Ahead(datetime):
@@ -31,7 +31,7 @@ def test_release_that_its_date_makes_the_older_one_is_told_of(
 
     _, before = run(1)
     with monkeypatch.context() as patch:
-        patch.setattr(publish, "datetime", _Ahead)
+        patch.setattr(release_record, "datetime", _Ahead)
         ahead, during = run(2)
     _, after = run(3)
     _, at_last = run(4)

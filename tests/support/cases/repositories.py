@@ -8,7 +8,7 @@ from typing import Any, Self, cast
 import pytest
 
 from support.cases.people import people, policy_for, release, write_parquet
-from tclose.passes.publish import publish
+from tclose.passes.publish import release_record
 from tclose.releases.catalog.catalog import open_repository
 from tclose.releases.repository.repository import ReleaseRepository
 
@@ -29,7 +29,7 @@ class Clock(datetime.datetime):
 def publish_on(day: int, document: dict[str, Any]) -> str:
     """Publish what a policy asks for on a day after the first one; the id of the release."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(publish, "datetime", Clock)
+        patch.setattr(release_record, "datetime", Clock)
         patch.setattr(Clock, "moment", FIRST_DAY + datetime.timedelta(days=day))
         return release(document).folder.name
 

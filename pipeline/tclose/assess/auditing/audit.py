@@ -19,7 +19,7 @@ from tclose.assess.auditing.file_checks import check_data_files
 from tclose.assess.auditing.manifest_comparison import EARLIER, PERSONS, find_false_claims
 from tclose.assess.auditing.manifest_figures import find_false_figures
 from tclose.assess.auditing.manifest_joint import find_joint
-from tclose.assess.auditing.manifest_models import bind_models
+from tclose.assess.auditing.manifest_models import bind_models, is_earlier
 from tclose.assess.auditing.manifest_noise import compare_noise, measure_noise
 from tclose.assess.auditing.misfits import after_the_door
 from tclose.assess.auditing.not_installed import Lacking, find_lacking
@@ -35,7 +35,6 @@ from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import OutputError
 from tclose.model.attributes import Column
 from tclose.model.verification import Verdict
-from tclose.passes.publish.build_manifest import is_earlier
 from tclose.passes.publish.describe_privacy import describe_privacy, describe_sizes
 from tclose.passes.verify.class_checks import add_whole_table, decide
 from tclose.privacy.whole_table import check_table

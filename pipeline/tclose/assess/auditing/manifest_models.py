@@ -14,6 +14,7 @@ from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.value_groups import similar_values
 from tclose.privacy.whole_table import check_size
 from tclose.releases.manifest.privacy_sections import Privacy, PrivacyModelResult
+from tclose.releases.manifest.public_manifest import Manifest
 
 
 def bind_models(
@@ -66,3 +67,13 @@ def _read(entry: PrivacyModelResult, k: int) -> PrivacyModel:
 
 def _texts_of(values: pa.Array | None) -> list[str]:
     return [] if values is None else [str(value) for value in values.to_pylist()]
+
+
+def is_earlier(manifest: Manifest, dictionary: str) -> bool:
+    """Return whether a manifest is older than the measures of further models and attacks.
+
+    An edited one from which they were taken out is none: it says so by its format, by what is left
+    of them, or by the data dictionary that was made of it.
+    """
+    says_models = manifest.privacy.models is not None or "\n| models |" in dictionary
+    return manifest.format == 1 and manifest.risk is None and not says_models

@@ -1,45 +1,37 @@
-"""The public manifest, which goes with the data.
+"""The manifests of a release, made of the facts of its run.
 
-It says what the columns are, what was asked, what was reached, and what identifies
-each file. It does not say where the data came from, which seed was used, or, but in whole percent,
-how many records were left out.
+The public one goes with the data. It says what the columns are, what was asked, what was reached,
+and what identifies each file. It does not say where the data came from, which seed was used, or,
+but in whole percent, how many records were left out: that is in the internal one.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
 
+from tclose.data.files.staged_input import find_name
 from tclose.model.input_pieces import InputFile
-from tclose.model.verification import Verdict
-from tclose.passes.compare.record_digests import Compared
-from tclose.passes.microaggregate.search.rounds import Round
+from tclose.model.verification import LastingValue, PersonTraces, Verdict
 from tclose.passes.plan.plan import Plan
-from tclose.passes.publish.describe_privacy import (
-    describe_noise,
-    describe_privacy,
-    describe_sizes,
-)
+from tclose.passes.publish.describe_privacy import describe_noise, describe_privacy, describe_sizes
+from tclose.passes.publish.release_record import Loss, ReleaseRecord
 from tclose.passes.publish.transformations import describe_columns
-from tclose.policy.policy import Policy
 from tclose.policy.sections.attribute_settings import AttributeSettings
-from tclose.releases.composition.noise_draws import Draw
-from tclose.releases.composition.same_input import Sibling
+from tclose.releases.composition.noise_draws import add_up, describe_draws
+from tclose.releases.composition.same_input import describe_siblings
 from tclose.releases.documents import list_documents, make_documents
-from tclose.releases.manifest.figure_sections import About, ReleaseFigures
-from tclose.releases.manifest.inside_sections import ExposureSection, SeriesSection
+from tclose.releases.manifest.figure_sections import About
 from tclose.releases.manifest.internal_manifest import (
-    Analysis,
-    PersonSketch,
-    PreviousRelease,
-    Utility,
+    ClassTracesSection,
+    InternalCode,
+    InternalManifest,
+    MadeBy,
+    PersonTracesSection,
+    SourceFile,
 )
-from tclose.releases.manifest.plan_document import PlanWarning
-from tclose.releases.manifest.privacy_summary import (
-    describe_risk,
-)
+from tclose.releases.manifest.privacy_summary import describe_risk, measure_over_persons
 from tclose.releases.manifest.public_manifest import FORMAT, Manifest
 from tclose.releases.manifest.sections import (
     Code,
-    DataFile,
     HeldSection,
     InformationLoss,
     LeftOutSection,
@@ -49,157 +41,84 @@ from tclose.releases.manifest.sections import (
     RoundEntry,
     SuppressedSection,
 )
-from tclose.releases.provenance import code_version
+from tclose.releases.provenance import code_version, git_state, runtime
+from tclose.releases.signatures.seals import REPORT
+from tclose.security.redaction import redact_place
 
 
-@dataclass(frozen=True)
-class Loss:
-    """Information loss: the mean of the squared normalised differences.
-
-    Soria-Comas et al. 2015, eq. 5.
-
-    ``per_attribute``: over records, for each quasi-identifier; ``total``: over these. Of a nominal
-    one with a taxonomy the hierarchical distance to the released value stands for the square.
-    """
-
-    total: float
-    per_attribute: dict[str, float]
-
-    def rounded(self) -> "Loss":
-        """Return it to three digits: all of them would show what the rounding of a mean hides."""
-        per_attribute = {name: float(f"{v:.3g}") for name, v in self.per_attribute.items()}
-        return Loss(float(f"{self.total:.3g}"), per_attribute)
-
-
-@dataclass(frozen=True)
-class ReleaseRecord:
-    """The facts of a run that manifests are built from.
-
-    ``utility``: what the release changes for analysis; ``draws``: earlier ones of the same noise;
-    ``siblings``: releases of the same input files in the output folder, with other rows;
-    ``levels``: that each release partition was generalised to; ``compared``: in which columns every
-    record was found to be one of the input's, or of those held; ``versions``: of the code, as in
-    the release's id;
-    ``analysis``: values before and after; ``previous``: the release that is the current one so far;
-    ``exposure``: earlier releases of the same persons;
-    ``n_read``: records, held ones among them, but not those that were left out for another reason
-    than a missing value;
-    ``n_suppressed``: those left out as isolated ones; ``n_missing``: records without a value that
-    is needed, of each column that has any; ``n_in_category``: those that have a category instead.
-    """
-
-    release_id: str
-    policy: Policy
-    plan: Plan
-    verdict: Verdict
-    loss: Loss
-    utility: Utility
-    files: tuple[DataFile, ...]
-    inputs: tuple[InputFile, ...]
-    n_read: int
-    n_missing: Mapping[str, int]
-    n_in_category: Mapping[str, int]
-    n_clusters: int
-    n_repaired: int
-    rounds: tuple[Round, ...]
-    seconds: dict[str, float]
-    published_at: str
-    compared: Compared
-    figures: ReleaseFigures
-    versions: Mapping[str, dict[str, int]]
-    draws: tuple[Draw, ...] = ()
-    siblings: tuple[Sibling, ...] = ()
-    levels: tuple[tuple[int, ...], ...] = ()
-    warnings: tuple[PlanWarning, ...] = ()
-    analysis: Analysis | None = None
-    previous: PreviousRelease | None = None
-    exposure: ExposureSection | None = None
-    sketches: tuple[PersonSketch, ...] = ()
-    over_time: SeriesSection | None = None
-    n_suppressed: int = 0
-
-    @property
-    def n_held(self) -> int:
-        """Records of persons who left, held from the release before."""
-        return 0 if self.over_time is None else self.over_time.stale
-
-
-def is_earlier(manifest: Manifest, dictionary: str) -> bool:
-    """Return whether a manifest is older than the measures of further models and attacks.
-
-    An edited one from which they were taken out is none: it says so by its format, by what is left
-    of them, or by the data dictionary that was made of it.
-    """
-    says_models = manifest.privacy.models is not None or "\n| models |" in dictionary
-    return manifest.format == 1 and manifest.risk is None and not says_models
-
-
-def public_manifest(account: ReleaseRecord) -> tuple[Manifest, dict[str, bytes]]:
+def public_manifest(record: ReleaseRecord) -> tuple[Manifest, dict[str, bytes]]:
     """Build what may be handed out with the data: the public manifest, and its documents."""
     columns = [
-        add_words(column, account.policy.attributes[column.name])
-        for column in describe_columns(account.plan, account.levels)
+        add_words(column, record.policy.attributes[column.name])
+        for column in describe_columns(record.plan, record.levels)
     ]
     manifest = Manifest(
         format=FORMAT,
-        name=account.policy.name,
-        release_id=account.release_id,
-        published_at=account.published_at,
-        verdict="pass" if account.verdict.passed else "fail",
-        method=account.policy.method.name,
+        name=record.policy.name,
+        release_id=record.release_id,
+        published_at=record.published_at,
+        verdict="pass" if record.verdict.passed else "fail",
+        method=record.policy.method.name,
         privacy=describe_privacy(
-            account.verdict,
-            [encoding.column for encoding in account.plan.confidential],
+            record.verdict,
+            [encoding.column for encoding in record.plan.confidential],
             [column.name for column in columns if column.bucketed],
         ),
-        noise=describe_noise(account.plan, account.verdict),
-        values=describe_comparison(account),
-        records=account.verdict.n_records,
-        classes=describe_sizes(account.verdict.sizes),
-        risk=describe_risk(account.verdict, account.plan.k),
-        information_loss=describe_loss(account.loss.rounded()),
-        refinement=describe_search(account),
-        figures=account.figures,
-        partition_by=list(account.policy.output.partition_by),
+        noise=describe_noise(record.plan, record.verdict),
+        values=describe_comparison(record),
+        records=record.verdict.n_records,
+        classes=describe_sizes(record.verdict.sizes),
+        risk=describe_risk(record.verdict, record.plan.k),
+        information_loss=describe_loss(record.loss.rounded()),
+        refinement=describe_search(record),
+        figures=record.figures,
+        partition_by=list(record.policy.output.partition_by),
         columns=columns,
-        files=list(account.files),
+        files=list(record.files),
         code=Code(tclose=code_version()["tclose"]),
     )
-    more: dict[str, object] = {}
-    if (about := account.policy.about) is not None:
-        more["about"] = About(**about.model_dump(exclude_none=True))
-    if account.n_read > account.verdict.n_records:
-        more["left_out"] = describe_left_out(account, {column.name for column in columns})
-    if account.n_suppressed:
-        more["suppressed"] = describe_suppressed(account)
-    over_time = account.policy.privacy.over_time
-    if over_time is not None and over_time.most_held is not None:
-        more["held"] = HeldSection(percent=-(-100 * account.n_held // account.verdict.n_records))
-    manifest = manifest.model_copy(update=more)
+    manifest = manifest.model_copy(update=_describe_optional(record, columns))
     documents = make_documents(manifest)
     return manifest.model_copy(update={"documents": list_documents(documents)}), documents
 
 
-def describe_left_out(account: ReleaseRecord, released: Collection[str]) -> LeftOutSection:
+def _describe_optional(
+    record: ReleaseRecord, columns: Collection[ReleasedColumn]
+) -> dict[str, object]:
+    """Describe what not every release has: the publisher's words, and records left out or held."""
+    more: dict[str, object] = {}
+    if (about := record.policy.about) is not None:
+        more["about"] = About(**about.model_dump(exclude_none=True))
+    if record.n_read > record.verdict.n_records:
+        more["left_out"] = describe_left_out(record, {column.name for column in columns})
+    if record.n_suppressed:
+        more["suppressed"] = describe_suppressed(record)
+    over_time = record.policy.privacy.over_time
+    if over_time is not None and over_time.most_held is not None:
+        more["held"] = HeldSection(percent=-(-100 * record.n_held // record.verdict.n_records))
+    return more
+
+
+def describe_left_out(record: ReleaseRecord, released: Collection[str]) -> LeftOutSection:
     """Describe the records left out, for columns that are released, in percent rounded up."""
 
     def percent(n_records: int) -> int:
-        return -(-100 * n_records // (account.n_read - account.n_held))
+        return -(-100 * n_records // (record.n_read - record.n_held))
 
     return LeftOutSection(
-        percent=percent(account.n_read - account.verdict.n_records),
+        percent=percent(record.n_read - record.verdict.n_records),
         by_column={
             name: percent(n_records)
-            for name, n_records in account.n_missing.items()
+            for name, n_records in record.n_missing.items()
             if name in released
         },
     )
 
 
-def describe_suppressed(account: ReleaseRecord) -> SuppressedSection:
+def describe_suppressed(record: ReleaseRecord) -> SuppressedSection:
     """Describe the records left out as isolated ones, in percent of complete ones, rounded up."""
-    n_complete = account.verdict.n_records + account.n_suppressed
-    return SuppressedSection(percent=-(-100 * account.n_suppressed // n_complete))
+    n_complete = record.verdict.n_records + record.n_suppressed
+    return SuppressedSection(percent=-(-100 * record.n_suppressed // n_complete))
 
 
 def add_words(column: ReleasedColumn, settings: AttributeSettings) -> ReleasedColumn:
@@ -213,30 +132,111 @@ def describe_loss(loss: Loss) -> InformationLoss:
     return InformationLoss(total=loss.total, per_attribute=loss.per_attribute)
 
 
-def describe_comparison(account: ReleaseRecord) -> RecordComparison:
+def describe_comparison(record: ReleaseRecord) -> RecordComparison:
     """Name the columns in which each released record is one of the input's, and none is lost."""
-    compared = account.compared
+    compared = record.compared
     return RecordComparison(
         compared=list(compared.columns),
         as_buckets=list(compared.bucketed),
         left_out=dict(compared.left_out),
-        records=account.verdict.n_records,
-        result="identical or held" if account.n_held else "identical",
+        records=record.verdict.n_records,
+        result="identical or held" if record.n_held else "identical",
     )
 
 
-def describe_search(account: ReleaseRecord) -> Refinement:
+def describe_search(record: ReleaseRecord) -> Refinement:
     """Describe the search that was asked for.
 
     Clusters that are released alike are one equivalence class, so there may be fewer of these.
     """
-    return Refinement(asked=account.policy.method.refine, clusters=account.n_clusters)
+    return Refinement(asked=record.policy.method.refine, clusters=record.n_clusters)
 
 
-def describe_rounds(account: ReleaseRecord) -> list[RoundEntry]:
+def describe_rounds(record: ReleaseRecord) -> list[RoundEntry]:
     """List the rounds of the search: losses as eq. (5), to three digits."""
-    n_terms = account.verdict.n_records * len(account.plan.encodings)
+    n_terms = record.verdict.n_records * len(record.plan.encodings)
     return [
         RoundEntry(loss=float(f"{r.loss / n_terms:.3g}"), largest_emd=round(r.largest_emd, 6))
-        for r in account.rounds
+        for r in record.rounds
     ]
+
+
+def full_manifest(record: ReleaseRecord, public: Manifest, run: MadeBy) -> InternalManifest:
+    """Build the internal manifest: the public one, the policy, inputs, plan and times."""
+    values = {key: getattr(public, key) for key in public.model_fields_set}
+    if record.draws:
+        values["earlier_draws"] = describe_draws(record.draws)
+        budget = add_up(record.draws, record.plan.epsilons)
+        values["epsilon_of_all_draws"] = {name: float(epsilon) for name, epsilon in budget.items()}
+    if record.siblings:
+        values["same_input"] = describe_siblings(record.siblings)
+    for sketch in record.sketches:
+        values["person_sketch"] = sketch
+    for name in ("over_time", "analysis", "exposure", "previous"):
+        if getattr(record, name) is not None:
+            values[name] = getattr(record, name)
+    if record.warnings:
+        values["warnings"] = list(record.warnings)
+    values |= _describe_persons(record.verdict)
+    values["code"] = InternalCode(
+        **code_version(), git=git_state(), versions=dict(record.versions), **runtime()
+    )
+    return InternalManifest(
+        **values,
+        exact_information_loss=describe_loss(record.loss),
+        rounds=describe_rounds(record),
+        utility=record.utility,
+        inside=[REPORT],
+        policy=record.policy.model_dump(mode="json"),
+        inputs=[describe_source(file) for file in record.inputs],
+        records_read=record.n_read - record.n_held,
+        records_dropped=record.n_read - record.verdict.n_records,
+        records_suppressed=record.n_suppressed if record.policy.suppress else None,
+        values_missing=dict(record.n_missing),
+        values_imputed=count_imputed(record.plan),
+        values_in_category=dict(record.n_in_category),
+        plan_sha256=record.plan.digest(),
+        seconds={name: round(value, 3) for name, value in record.seconds.items()},
+        run=run,
+    )
+
+
+def _describe_persons(verdict: Verdict) -> dict[str, object]:
+    """Describe what of persons stays inside; nothing where k counts records."""
+    if verdict.persons is None:
+        return {}
+    values: dict[str, object] = {"largest_emd_over_persons": measure_over_persons(verdict)}
+    if verdict.persons.traces is not None:
+        values["person_traces"] = describe_traces(verdict.persons.traces)
+    return values
+
+
+def count_imputed(plan: Plan) -> dict[str, int]:
+    """Records that got the centre of a column, of each column in which any did."""
+    prepared = {e.column.name: e.column.attribute.preparation for e in plan.encodings}
+    return {name: p.n_imputed for name, p in prepared.items() if p is not None and p.n_imputed}
+
+
+def describe_traces(traces: PersonTraces) -> PersonTracesSection:
+    """Persons over all of their classes."""
+    cells, by_classes = traces.by_classes, {}
+    if cells is not None:
+        by_classes["by_classes"] = ClassTracesSection(
+            alone=cells.n_alone, below_k=cells.n_below_k, one_value_left=_list_told(cells.lasting)
+        )
+    return PersonTracesSection(
+        in_several_classes=traces.n_several,
+        alone=traces.n_alone,
+        below_k=traces.n_below_k,
+        one_value_left=_list_told(traces.lasting),
+        **by_classes,
+    )
+
+
+def _list_told(values: Sequence[LastingValue]) -> dict[str, int]:
+    return {value.name: value.n_told for value in values}
+
+
+def describe_source(file: InputFile) -> SourceFile:
+    """A file of the input, without the secrets of its address."""
+    return SourceFile(**asdict(file) | {"path": redact_place(find_name(file.path))})

@@ -4,23 +4,16 @@ import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from tclose.data.places.atomic_files import force_to_disk, write_atomically
 from tclose.data.places.locations import INTERNAL
 from tclose.data.places.untrusted_files import dump_json
-from tclose.data.value_counts import count_in_category
 from tclose.errors import ConflictError, LostLeaseError, VerificationError
-from tclose.model.verification import Verdict
 from tclose.passes.compare.comparison import compare_with_input
 from tclose.passes.compare.digest_task import DIGEST_KEY, DIGEST_TASK
-from tclose.passes.compare.record_digests import Compared
 from tclose.passes.microaggregate.aggregate_task import REGION_RESULTS
-from tclose.passes.microaggregate.analyses.untold_changes import find_untold
 from tclose.passes.microaggregate.analyses.workload import WORKLOAD
-from tclose.passes.microaggregate.losses import compared_columns, merge_losses, name_shares
-from tclose.passes.microaggregate.search.rounds import merge_rounds
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES
 from tclose.passes.plan.describe_plan import describe_plan
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS
@@ -29,22 +22,13 @@ from tclose.passes.plan.notices.plan_warnings import (
     report_warnings,
     warn_of_one_class,
 )
-from tclose.passes.plan.notices.same_input_warning import find_others, warn_of_siblings
-from tclose.passes.plan.plan import PLAN, Plan
-from tclose.passes.plan.plan_files import load_distributions
-from tclose.passes.publish.analyses_summary import add_analyses, warn_of_unmeasured
-from tclose.passes.publish.analysis import describe_analysis, describe_clock, find_previous
-from tclose.passes.publish.build_manifest import (
-    Loss,
-    ReleaseRecord,
-    public_manifest,
-)
-from tclose.passes.publish.describe_series import describe_series, plan_series
-from tclose.passes.publish.exposure_over_time import describe_exposure
-from tclose.passes.publish.figures import describe_figures
-from tclose.passes.publish.full_manifest import full_manifest
-from tclose.passes.publish.uniques_before_after import describe_uniques
-from tclose.passes.publish.utility_summary import describe_utility
+from tclose.passes.plan.notices.same_input_warning import warn_of_siblings
+from tclose.passes.plan.plan import PLAN
+from tclose.passes.publish.analyses_summary import warn_of_unmeasured
+from tclose.passes.publish.analysis import describe_clock
+from tclose.passes.publish.build_manifest import full_manifest, public_manifest
+from tclose.passes.publish.describe_series import plan_series
+from tclose.passes.publish.release_record import ReleaseRecord, gather_record, map_register
 from tclose.passes.publish.write_task import WRITE_TASK, WRITTEN, FileResult, cut_files
 from tclose.passes.series.link_persons import SERIES, SeriesLink, look_up_window
 from tclose.passes.series.register_release import REGISTER, SERIES_VERDICT
@@ -57,7 +41,6 @@ from tclose.passes.verify.verdict import VERDICT
 from tclose.releases.lineage.run_events import Lineage
 from tclose.releases.manifest.internal_manifest import MadeBy
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.sections import DataFile
 from tclose.releases.provenance import who
 from tclose.releases.report.internal_report import write_internal_report
 from tclose.releases.signatures.manifest_signature import SIGNATURE_FILE, find_signer
@@ -90,16 +73,16 @@ def publish(context: PassContext) -> None:
     if sum(file.rows for file in files) != verdict.n_records:
         raise VerificationError("the files hold another number of rows; nothing was published")
     compared = compare_with_input(context, plan, [file.digest for file in files])
-    account = _make_record(run, plan, verdict, files, compared)
-    late_warnings = (*warn_of_unmeasured(account.utility), *warn_of_siblings(account.siblings))
+    record = gather_record(run, plan, verdict, files, compared)
+    late_warnings = (*warn_of_unmeasured(record.utility), *warn_of_siblings(record.siblings))
     report_warnings(late_warnings, run.policy.engine, context.progress)
-    if wrong_clock := describe_clock(account.previous, account.published_at):
+    if wrong_clock := describe_clock(record.previous, record.published_at):
         context.progress.warn(wrong_clock)
-    account = replace(account, warnings=(*context.read(PLAN_WARNINGS), *unplanned, *late_warnings))
-    public, documents = public_manifest(account)
-    lineage = _complete_lineage(run, account, public)
+    record = replace(record, warnings=(*context.read(PLAN_WARNINGS), *unplanned, *late_warnings))
+    public, documents = public_manifest(record)
+    lineage = _complete_lineage(run, record, public)
     staging = _stage_files(run, files)
-    _write_internal(run, account, public, lineage, staging / INTERNAL)
+    _write_internal(run, record, public, lineage, staging / INTERNAL)
     _write_public(run, public, documents, staging)
     _force_folders(staging)
     _check_series(run, context.read(SERIES))
@@ -135,72 +118,6 @@ def _make_current(run: Run) -> None:
         ) from None
 
 
-def _read_register(run: Run) -> memoryview:
-    """Map the register of the release, as it was verified; empty if there is none."""
-    if not run.workspace.load(SERIES):
-        return memoryview(b"")
-    return run.workspace.file(REGISTER, 0).read().data
-
-
-def _make_record(
-    run: Run, plan: Plan, verdict: Verdict, files: list[FileResult], compared: Compared
-) -> ReleaseRecord:
-    workspace = run.workspace
-    results = workspace.load(REGION_RESULTS)
-    summary = workspace.load(INPUT_SUMMARY)
-    table = summary.table
-    lost = merge_losses([result.losses for result in results])
-    losses = lost.means.tolist()
-    names = [e.column.name for e in plan.encodings]
-    columns = compared_columns(plan)
-    utility = describe_utility(lost.comparison, columns, name_shares(lost, plan), plan.k)
-    utility = add_analyses(utility, lost, plan, workspace.load(WORKLOAD))
-    sketches, distributions = workspace.load(PERSON_SKETCHES), load_distributions(workspace, plan)
-    analysis = describe_analysis(lost, plan, describe_uniques(run, plan, verdict))
-    over_time = describe_series(
-        run.policy, workspace.load(SERIES), workspace.load(SERIES_VERDICT), _read_register(run)
-    )
-    return ReleaseRecord(
-        release_id=run.release_id,
-        policy=run.policy,
-        plan=plan,
-        verdict=verdict,
-        loss=Loss(sum(losses) / len(losses), dict(zip(names, losses, strict=True))),
-        utility=utility,
-        analysis=analysis,
-        previous=find_previous(run.repository, run.release_id),
-        files=tuple(
-            DataFile(path=f.path, rows=f.rows, bytes=f.bytes, sha256=f.sha256) for f in files
-        ),
-        inputs=tuple(content.file for content in workspace.load(INSPECTION)),
-        n_read=table.n_read,
-        n_suppressed=sum(one.n_left_out for one in workspace.load(SUPPRESSION)),
-        n_missing={name: c.n_missing for name, c in table.columns.items() if c.n_missing},
-        n_in_category=count_in_category(table, summary.source.columns),
-        n_clusters=sum(result.n_clusters for result in results),
-        n_repaired=sum(result.n_repaired for result in results),
-        rounds=merge_rounds([result.rounds for result in results]),
-        seconds=workspace.find(SECONDS) or {},
-        published_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        draws=workspace.load(NOISE_DRAWS),
-        sketches=sketches,
-        over_time=over_time,
-        exposure=describe_exposure(run, sketches, over_time),
-        siblings=find_others(run, frozenset(file.sha256 for file in files)),
-        levels=tuple(result.levels for result in results if result.levels is not None),
-        compared=compared,
-        figures=describe_figures(
-            plan,
-            workspace.load(CLASS_PROFILE),
-            distributions,
-            utility,
-            analysis.correlations,
-            find_untold(plan, columns, lost.comparison.original, distributions),
-        ),
-        versions=run.versions,
-    )
-
-
 def _stage_files(run: Run, files: list[FileResult]) -> Path:
     """The release's data in a folder beside its place, forced to disk."""
     staging = run.repository.staging(run.release_id)
@@ -214,27 +131,27 @@ def _stage_files(run: Run, files: list[FileResult]) -> Path:
 
 
 def _write_internal(
-    run: Run, account: ReleaseRecord, public: Manifest, lineage: Lineage, internal: Path
+    run: Run, record: ReleaseRecord, public: Manifest, lineage: Lineage, internal: Path
 ) -> None:
     """Write what stays in the house, and the seals of it and of the public manifest."""
     internal.mkdir(mode=0o700)
     made_by = MadeBy(**who(), flow_run=run.flow_run, lineage_run=lineage.run_id)
-    full = full_manifest(account, public, made_by)
+    full = full_manifest(record, public, made_by)
     inside = {
         "plan.json": dump_json(
             describe_plan(
-                account.plan,
-                account.warnings,
+                record.plan,
+                record.warnings,
                 plan_series(run.policy, run.workspace.load(SERIES)),
                 plan_suppression(run.workspace.load(SUPPRESSION)),
-                account.n_repaired,
+                record.n_repaired,
             ).to_json()
         ),
         "lineage.jsonl": lineage.as_bytes(),
         "manifest.json": dump_json(full.to_json()),
         REPORT: write_internal_report(full).encode(),
     }
-    if register := _read_register(run):
+    if register := map_register(run):
         write_atomically(internal / REGISTER_FILE, register)
     manifest = dump_json(public.to_json())
     seals = seal_files(run.repository.release_key(), run.release_id, manifest, inside)
@@ -274,15 +191,15 @@ def _link(written: Path, place: Path) -> bool:
     return True
 
 
-def _complete_lineage(run: Run, account: ReleaseRecord, public: Manifest) -> Lineage:
+def _complete_lineage(run: Run, record: ReleaseRecord, public: Manifest) -> Lineage:
     lineage = run.workspace.load(LINEAGE)
     lineage.complete(
         read_schema(run.policy, run.workspace.load(INSPECTION)[0].schema),
-        account.release_id,
-        account.verdict,
+        record.release_id,
+        record.verdict,
         public.columns,
-        sum(file.bytes for file in account.files),
-        len(account.files),
+        sum(file.bytes for file in record.files),
+        len(record.files),
     )
     return lineage
 

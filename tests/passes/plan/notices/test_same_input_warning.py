@@ -12,7 +12,7 @@ import pytest
 from support.cases.people import people, policy_for, write_policy
 from tclose.cli.main import main
 from tclose.passes.plan.notices.same_input_warning import find_others
-from tclose.passes.publish import publish
+from tclose.passes.publish import release_record
 from tclose.runtime import open_run
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -113,7 +113,7 @@ def test_another_version_of_tclose(runs: Runs, monkeypatch: pytest.MonkeyPatch) 
     """The same policy: only the bytes tell that the classes are others."""
     runs.run()
     first = f"people/{runs.current().name}"
-    monkeypatch.setattr(publish, "find_others", partial(pretend_other_rows, find_others))
+    monkeypatch.setattr(release_record, "find_others", partial(pretend_other_rows, find_others))
     monkeypatch.setattr(open_run, "library_versions", lambda: {"numpy": "another"})
     out, told = runs.run()
     assert f"already: {first} (other version of tclose); anyone" in told
