@@ -10,6 +10,19 @@ from tclose.releases.manifest.internal_manifest import InternalManifest
 
 _OPEN = "To be filled in by whoever signs."
 Row = tuple[str, str, str]
+# Of ISO/IEC 27559: the clause, and what is asked.
+_CLAUSES = (
+    ("6, context", "who gets the data, under which terms, and what else they know"),
+    ("7, data", "which columns single out, link or are to be protected"),
+    ("7, threats", "which attacks are assumed"),
+    (
+        "8, identifiability",
+        "how likely persons are identified, against a threshold set before",
+    ),
+    ("8, mitigation", "what was done to get below it, and what it cost"),
+    ("9, governance before", "who decided, by which policy, with which records kept"),
+    ("9, governance after", "how later releases, incidents and new knowledge are watched"),
+)
 
 
 def list_clauses(manifest: InternalManifest) -> list[Row]:
@@ -18,48 +31,25 @@ def list_clauses(manifest: InternalManifest) -> list[Row]:
     k = manifest.privacy.k
     limits = [f"k {k.asked}"] + [f"t of {n} {t.asked:g}" for n, t in manifest.privacy.t.items()]
     models = [f"{m.name} of {m.attribute}" for m in manifest.privacy.models or ()]
-    return [
-        ("6, context", "who gets the data, under which terms, and what else they know", _OPEN),
+    known = (
+        _OPEN,
         (
-            "7, data",
-            "which columns single out, link or are to be protected",
-            (
-                f"Roles in the policy: {', '.join(roles)}. Identifiers and columns that the policy "
-                "does not name are never read."
-            ),
+            f"Roles in the policy: {', '.join(roles)}. Identifiers and columns that the policy "
+            "does not name are never read."
         ),
         (
-            "7, threats",
-            "which attacks are assumed",
-            (
-                "An intruder who knows all quasi-identifiers of everybody and who is in the data. "
-                "Knowledge of columns declared non-confidential is not covered."
-            ),
+            "An intruder who knows all quasi-identifiers of everybody and who is in the data. "
+            "Knowledge of columns declared non-confidential is not covered."
         ),
+        f"Thresholds: {', '.join(limits + models)}; reached figures and risks are above.",
         (
-            "8, identifiability",
-            "how likely persons are identified, against a threshold set before",
-            f"Thresholds: {', '.join(limits + models)}; reached figures and risks are above.",
+            f"Method {manifest.method}; information loss {manifest.information_loss.total:.3g}; "
+            "verified on the files before publication."
         ),
-        (
-            "8, mitigation",
-            "what was done to get below it, and what it cost",
-            (
-                f"Method {manifest.method}; information loss "
-                f"{manifest.information_loss.total:.3g}; verified on the files before publication."
-            ),
-        ),
-        (
-            "9, governance before",
-            "who decided, by which policy, with which records kept",
-            "Policy, plan, versions and digests are sealed in internal/. Decision: see signature.",
-        ),
-        (
-            "9, governance after",
-            "how later releases, incidents and new knowledge are watched",
-            f"{_name_others(manifest)} Review date: {_OPEN.lower()}",
-        ),
-    ]
+        "Policy, plan, versions and digests are sealed in internal/. Decision: see signature.",
+        f"{_name_others(manifest)} Review date: {_OPEN.lower()}",
+    )
+    return [(*clause, answer) for clause, answer in zip(_CLAUSES, known, strict=True)]
 
 
 def list_indicators(manifest: InternalManifest) -> list[Row]:

@@ -105,6 +105,15 @@ def count_persons(privacy: Privacy) -> list[tuple[str, str]]:
 
 
 def _explain(manifest: Manifest, figures: ReleaseFigures) -> str:
+    parts = _explain_k(manifest)
+    first = next(iter(figures.attributes), None)
+    if first is None:
+        return section("meaning", "What k means here", *parts)
+    parts += _explain_t(first, figures.attributes[first], manifest.privacy.t[first])
+    return section("meaning", "What k and t mean here", *parts)
+
+
+def _explain_k(manifest: Manifest) -> list[str]:
     k, persons = manifest.privacy.k, manifest.privacy.persons
     others = f"at least {k.achieved - 1:,} others"
     if persons is not None:
@@ -125,30 +134,30 @@ def _explain(manifest: Manifest, figures: ReleaseFigures) -> str:
                 "them cannot be found by looking for what several classes have in common."
             )
         )
-    first = next(iter(figures.attributes), None)
-    if first is None:
-        return section("meaning", "What k means here", *parts)
-    t = manifest.privacy.t[first]
-    parts.append(
+    return parts
+
+
+def _explain_t(name: str, of_attribute: AttributeFigures, t: TResult) -> list[str]:
+    """What t is, and what it means for the class that is farthest by one attribute."""
+    caption = f"{name}: the whole table and the class farthest from it"
+    whole, one = (
+        ("the whole table", of_attribute.table),
+        ("the farthest class", of_attribute.farthest),
+    )
+    return [
         paragraph(
             "t limits what the class itself gives away. If all of its records had one confidential "
             "value, finding the class would be enough. So the values in every class have to be "
             "distributed nearly as in the whole table: the earth mover's distance between both is "
             "at most t, where 0 is the same distribution and 1 the farthest that there is."
-        )
-    )
-    of_class = figures.attributes[first]
-    parts.append(
+        ),
         paragraph(
-            f"The picture shows {first} in the class of this release that is farthest from the "
-            f"table, with {of_class.farthest_records:,} records: its distance is "
+            f"The picture shows {name} in the class of this release that is farthest from the "
+            f"table, with {of_attribute.farthest_records:,} records: its distance is "
             f"{t.largest_emd:.3g}, and t is {t.asked:.3g}. No class is farther."
-        )
-    )
-    caption = f"{first}: the whole table and the class farthest from it"
-    whole, one = ("the whole table", of_class.table), ("the farthest class", of_class.farthest)
-    parts.append(draw_pairs("pairs", caption, whole, one))
-    return section("meaning", "What k and t mean here", *parts)
+        ),
+        draw_pairs("pairs", caption, whole, one),
+    ]
 
 
 def _show_classes(manifest: Manifest, figures: ReleaseFigures) -> str:
