@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from tclose.data.columns import CHECKED_ROLES
 from tclose.data.keys import Keys, has_float_keys, is_text, one_zero, plain_type, to_keys, to_values
 from tclose.errors import DataError
+from tclose.kernels.splitmix import STEP, finalise
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Column
 from tclose.model.column_terms import Kind, Role
@@ -255,11 +256,7 @@ def number_values(values: pa.Array) -> Int64:
 def sampled_rows(positions: Int64, seed: int, share: float) -> Int64:
     """Indices of the records that a sample of ``share`` holds: by position and seed alone.
 
-    A hash of the position decides (splitmix64's finaliser), so the sample is the same however the
-    input is cut.
+    A hash of the position decides, so the sample is the same however the input is cut.
     """
-    hashed = positions.astype(np.uint64) + np.uint64((seed * 0x9E3779B97F4A7C15) % 2**64)
-    hashed = (hashed ^ (hashed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    hashed = (hashed ^ (hashed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    hashed ^= hashed >> np.uint64(31)
+    hashed = finalise(positions.astype(np.uint64) + np.uint64(seed * int(STEP) % 2**64))
     return np.flatnonzero(hashed.astype(np.float64) < share * 2.0**64)

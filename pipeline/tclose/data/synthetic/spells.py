@@ -8,8 +8,8 @@ OOPSLA 2014), so that any of them can be had alone.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tclose.kernels.splitmix import STEP, finalise
 from tclose.model.array_types import Float64, Int64
 
 MAX_SPELLS = 2**8  # of one person or seat; a counter has room for so many
@@ -31,14 +31,7 @@ def make_key(seed: int, purpose: int) -> np.uint64:
 
 def draw_uniforms(key: np.uint64, persons: Int64, spells: Int64 | int = 0) -> Float64:
     """A number in [0, 1) for each person and spell, below MAX_SPELLS, of 53 bits."""
-    mixed: NDArray[np.uint64] = (persons * MAX_SPELLS + spells).astype(np.uint64)
-    mixed += key
-    mixed *= np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= mixed >> np.uint64(30)
-    mixed *= np.uint64(0xBF58476D1CE4E5B9)
-    mixed ^= mixed >> np.uint64(27)
-    mixed *= np.uint64(0x94D049BB133111EB)
-    mixed ^= mixed >> np.uint64(31)
+    mixed = finalise(((persons * MAX_SPELLS + spells).astype(np.uint64) + key) * STEP)
     uniforms: Float64 = (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return uniforms
 

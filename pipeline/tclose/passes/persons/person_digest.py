@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from tclose.kernels.splitmix import STEP, finalise
 from tclose.model.array_types import Int64
 
 WORD = 2**64
@@ -23,9 +24,5 @@ def digest_persons(persons: Int64, codes: Int64) -> int:
 
 
 def mix_words(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A step of splitmix64 and its finaliser: a bijection in which every bit changes all others."""
-    words = words + np.uint64(0x9E3779B97F4A7C15)
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: NDArray[np.uint64] = words ^ (words >> np.uint64(31))
-    return mixed
+    """A step of splitmix64 and its finaliser; every bit changes all others: uint64 (n,)."""
+    return finalise(words + STEP)
