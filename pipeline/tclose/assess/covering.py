@@ -54,7 +54,7 @@ class Intervals:
     sizes: Int64
 
     def take(self, points: Int64) -> tuple[NDArray[Any], ...]:
-        """The arrays of some of the combinations."""
+        """The arrays of some of the combinations, which ``points`` int64 (q,) are the places of."""
         *by_point, covers = self.arrays
         return *(np.ascontiguousarray(array[:, points]) for array in by_point), covers
 

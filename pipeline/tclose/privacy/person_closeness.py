@@ -197,7 +197,10 @@ def _find_above_limit(
 
 
 def exact_person_distance(codes: Int64, persons: Int64, table: PersonDistribution) -> Fraction:
-    """Distance of one class, not empty, as a rational number; slow, for decisions at the limit."""
+    """Distance of one class, not empty, as a rational number; slow, for decisions at the limit.
+
+    ``codes`` and ``persons`` int64 (n,): of the rows of the class.
+    """
     n_values, metric = table.rows.values.size, table.rows.metric
     if n_values == 1:
         return Fraction(0)

@@ -133,7 +133,13 @@ def class_distances(codes: Int64, starts: Int64, distribution: Distribution) -> 
 def classes_above(
     distances: Float64, limit: Fraction, codes: Int64, starts: Int64, distribution: Distribution
 ) -> Int64:
-    """Positions of the classes above ``limit``, decided without rounding; NaN is above."""
+    """Positions of the classes above ``limit``, decided without rounding: int64 (a,), ascending.
+
+    Parameters
+    ----------
+    distances : float64 (c,), as `class_distances` measures them; NaN is above
+    codes, starts : as of `class_distances`
+    """
     if distribution.metric is None:
         return exceeds(distances, limit, codes, starts, distribution.cumulative)
     return tree_exceeds(distances, limit, codes, starts, distribution.metric)
@@ -146,7 +152,14 @@ def find_above(
     distributions: tuple[Distribution, ...],
     max_emds: tuple[Fraction, ...],
 ) -> Int64:
-    """Classes above t for some confidential attribute, decided exactly, ascending."""
+    """Classes above t for some confidential attribute, decided exactly: int64 (a,), ascending.
+
+    Parameters
+    ----------
+    order : int64 (n,): records, class by class
+    starts : int64 (c + 1,): where each class begins in it
+    codes : int64 (p, n): of each confidential attribute, by record
+    """
     above = [np.empty(0, dtype=np.int64)]
     for of_attribute, distribution, limit in zip(codes, distributions, max_emds, strict=True):
         members = of_attribute[order]

@@ -12,7 +12,7 @@ MAX_NUMBERS = 2**36
 def name_numbers(numbers: Int64, seed: int, letter: str) -> pa.Array:
     """An identifier for each number: its image in a keyed permutation of 0 .. MAX_NUMBERS - 1.
 
-    Four Feistel rounds on two halves of 18 bits; ``letter`` and 11 digits.
+    Four Feistel rounds on two halves of 18 bits; ``letter`` and 11 digits. ``numbers`` int64 (n,).
     """
     half = np.uint64(2**18 - 1)
     number = numbers.astype(np.uint64)

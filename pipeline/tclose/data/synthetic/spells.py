@@ -30,7 +30,7 @@ def make_key(seed: int, purpose: int) -> np.uint64:
 
 
 def draw_uniforms(key: np.uint64, persons: Int64, spells: Int64 | int = 0) -> Float64:
-    """A number in [0, 1) for each person and spell, below MAX_SPELLS, of 53 bits."""
+    """A number in [0, 1) for each person and spell, below MAX_SPELLS, of 53 bits: float64 (n,)."""
     mixed = finalise(((persons * MAX_SPELLS + spells).astype(np.uint64) + key) * STEP)
     uniforms: Float64 = (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return uniforms

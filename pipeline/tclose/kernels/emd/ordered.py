@@ -169,7 +169,10 @@ def exceeds(emds: Float64, limit: Fraction, codes: Int64, starts: Int64, table: 
 
 
 def exact_emd(codes: Int64, table: Int64) -> Fraction:
-    """Distance of one class to the table as a rational number; slow, for decisions at the limit."""
+    """Distance of one class to the table as a rational number; slow, for decisions at the limit.
+
+    ``codes`` int64 (n,): of its records; ``table`` int64 (m,): records up to each value.
+    """
     n_values = table.size
     if n_values == 1:
         return Fraction(0)

@@ -53,7 +53,7 @@ def tree_emds(
 
 
 def untouched_work(weights: Float64, table_counts: Int64) -> float:
-    """Return the distance of a class that has no record below any node."""
+    """Return the distance of a class that has no record below any node; both (nodes,)."""
     return fsum((weights * table_counts).tolist()) / int(table_counts.max())
 
 
@@ -115,7 +115,10 @@ def flat_emd(members, table, untouched):
 
 
 def exact_tree_emd(codes: Int64, metric: TreeMetric) -> Fraction:
-    """Distance of one class, not empty, as a rational number; slow, for decisions at the limit."""
+    """Distance of one class, not empty, as a rational number; slow, for decisions at the limit.
+
+    ``codes`` int64 (n,): of its records.
+    """
     nodes = metric.paths[codes]
     counts = np.bincount(nodes[nodes >= 0], minlength=metric.below.size)
     size, n_records = int(codes.size), int(metric.below.max())

@@ -89,10 +89,11 @@ class PointTree:
     def measure(
         self, records: pa.Table, positions: Int64, enough: float, n_threads: int
     ) -> Float64:
-        """Squared distance of each record to its neighbour, who is not the record itself.
+        """Squared distance of each record to its neighbour, not the record itself: float64 (n,).
 
         Parameters
         ----------
+        positions : int64 (n,): of the records in the table
         enough : squares that are not above it need not be exact
         n_threads : that search side by side; no square depends on how many
         """

@@ -21,7 +21,10 @@ def keep_class_rows(
     privacy_models: PrivacyModels,
     pending: PendingFiles,
 ) -> None:
-    """Write what is needed of a key range; nothing where no model needs the whole table."""
+    """Write what is needed of a key range; nothing where no model needs the whole table.
+
+    The parameters are as of `take_class_rows`.
+    """
     if not privacy_models.by_table:
         return
     piece = take_class_rows(keys, starts, codes, privacy_models)

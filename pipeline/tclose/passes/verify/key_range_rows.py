@@ -53,7 +53,10 @@ class KeyRangeRows:
 
 
 def order_rows(of_row: Int64, codes: Int64, passthrough: pa.Table) -> Int64:
-    """Return the order of rows by class, confidential and pass-through values, as released."""
+    """Return the order of rows by class, confidential and pass-through values, as released.
+
+    ``of_row`` int64 (n,): the class of each row; ``codes`` int64 (p, n); the order int64 (n,).
+    """
     last = [_dense_ranks(column.combine_chunks()) for column in as_bits(passthrough).columns]
     keys = np.vstack([codes, *last]) if last else codes
     order, starts = group_by_label(of_row, int(of_row.max(initial=-1)) + 1)

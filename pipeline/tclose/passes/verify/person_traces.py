@@ -53,7 +53,7 @@ CLASS_SIGNATURES = FileArtifact("trace/class-signatures", ArrayFile)
 def keep_persons(
     plan: Plan, starts: Int64, persons: Int64, codes: Int64, pending: PendingFiles
 ) -> None:
-    """Write what traces need of the classes of a key range; the parameters as in verification."""
+    """Write what traces need of a key range; the parameters are as of `PersonDemand.measure`."""
     pending.new(ROW_PERSONS).write(_narrow(persons))
     pending.new(CLASS_SIZES).write(_narrow(np.diff(starts)))
     for a in _list_lasting(plan):

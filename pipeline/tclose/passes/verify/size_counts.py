@@ -6,7 +6,7 @@ from tclose.model.array_types import Int64
 
 
 def count_sizes(sizes: Int64) -> Int64:
-    """Count sizes (c,)."""
+    """Count sizes, int64 (c,)."""
     return np.array(np.unique(sizes, return_counts=True))
 
 

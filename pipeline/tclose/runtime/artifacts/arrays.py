@@ -83,7 +83,7 @@ class TableFile(WorkingFile):
                 yield batch.slice(begin, min(stop - first, sizes[number]) - begin)
 
     def read_rows(self, starts: Int64, sizes: Int64) -> pa.RecordBatch:
-        """Copies of ranges of the rows, of which there are some, one after the other.
+        """Copies of ranges of rows, of starts and sizes int64 (r,), not all empty, joined.
 
         The map is let go at once: with what the system reads around each range, those of many
         files would count as the process's memory.
@@ -155,7 +155,7 @@ class RecordsFile(WorkingFile):
             stream.write(np.ascontiguousarray(records).view(np.uint8).data)
 
     def read(self, dtype: np.dtype, starts: Int64, sizes: Int64) -> np.ndarray:
-        """Ranges of the rows, one after the other: a read each.
+        """Ranges of rows, of starts and sizes int64 (r,), one after the other: a read each.
 
         Raises
         ------
