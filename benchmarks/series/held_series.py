@@ -33,6 +33,7 @@ from benchmarks.series.held_parts import (
 from tclose.data.synthetic.panel_files import write_panel
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
+from tclose.releases.manifest.internal_manifest import InternalManifest
 from tclose.releases.repository.repository import read_internal
 from tclose.runtime.monitoring.progress import Progress
 
@@ -101,6 +102,20 @@ def describe_policy(
     }
 
 
+def release_month(
+    file: Path,
+    output: Path,
+    over_time: dict[str, Any] | None,
+    attributes: dict[str, Any] | None = None,
+) -> tuple[Path, InternalManifest]:
+    """Release a month in this process; where it is, and its internal manifest."""
+    policy = parse_policy(describe_policy(file, output, over_time, attributes))
+    place = run_release(policy, Progress("none")).release
+    inside = read_internal(place)
+    assert inside is not None
+    return Path(str(place)), inside
+
+
 def measure_month(
     file: Path, output: Path, over_time: dict[str, Any], attributes: dict[str, Any] | None = None
 ) -> HeldMonth:
@@ -108,14 +123,10 @@ def measure_month(
     manifests, seconds, places = [], [], []
     for asked in (over_time, None):
         start = time.perf_counter()
-        place = output / str(asked is None)
-        policy = parse_policy(describe_policy(file, place, asked, attributes))
-        outcome = run_release(policy, Progress("none"))
+        place, inside = release_month(file, output / str(asked is None), asked, attributes)
         seconds.append(time.perf_counter() - start)
-        inside = read_internal(outcome.release)
-        assert inside is not None
         manifests.append(inside)
-        places.append(Path(str(outcome.release)))
+        places.append(place)
     held, alone = manifests
     series = held.over_time
     assert series is not None
@@ -139,10 +150,7 @@ def measure_each_alone(files: Sequence[Path], output: Path) -> list[float]:
     losses = []
     for file in files:
         say(f"measuring: {file.stem} by itself")
-        policy = parse_policy(describe_policy(file, output / file.stem, None))
-        inside = read_internal(run_release(policy, Progress("none")).release)
-        assert inside is not None
-        losses.append(inside.information_loss.total)
+        losses.append(release_month(file, output / file.stem, None)[1].information_loss.total)
     return losses
 
 

@@ -18,18 +18,12 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 from benchmarks.reproduction.pictures import Chart, Curve, draw_charts, write_picture
 from benchmarks.results import describe_call, render_table, update_page
-from benchmarks.series.held_series import describe_policy, treat_departures
+from benchmarks.series.held_series import release_month, treat_departures
 from tclose.data.synthetic.panel_files import write_panel
 from tclose.errors import InfeasibleError
-from tclose.passes.release import run_release
-from tclose.policy.policy import parse_policy
-from tclose.releases.manifest.internal_manifest import InternalManifest
-from tclose.releases.repository.repository import read_internal
-from tclose.runtime.monitoring.progress import Progress
 
 TITLE = "Series: the price list"
 PICTURE = "series-prices"
@@ -80,18 +74,10 @@ class Price:
         return [held / one for held, one in zip(self.losses, alone, strict=False)]
 
 
-def release_month(file: Path, output: Path, over_time: dict[str, Any] | None) -> InternalManifest:
-    """The internal manifest of a month's release."""
-    policy = parse_policy(describe_policy(file, output, over_time))
-    inside = read_internal(run_release(policy, Progress("none")).release)
-    assert inside is not None
-    return inside
-
-
 def measure_alone(file: Path) -> float:
     """The loss of a month's release by itself."""
     with tempfile.TemporaryDirectory() as folder:
-        return release_month(file, Path(folder), None).information_loss.total
+        return release_month(file, Path(folder), None)[1].information_loss.total
 
 
 def measure_price(terms: Terms, files: Sequence[Path]) -> Price:
@@ -108,7 +94,7 @@ def measure_price(terms: Terms, files: Sequence[Path]) -> Price:
     with tempfile.TemporaryDirectory() as folder:
         for file in files:
             try:
-                inside = release_month(file, Path(folder), asked)
+                _, inside = release_month(file, Path(folder), asked)
             except InfeasibleError:
                 break
             said = inside.over_time
@@ -138,33 +124,14 @@ def render_prices(
         by_month = [f"{ratio:.2f}" for ratio in ratios]
         by_month += ["refused"] * (n_months - len(ratios))
         share = price.left_out / max(1, price.n_records)
-        rows.append(
-            [
-                f"{terms.k}",
-                f"{terms.t:g}",
-                f"{terms.churn:.0%}",
-                terms.departures,
-                *by_month,
-                f"{statistics.mean(ratios):.2f}" if ratios else "-",
-                f"{price.left_out:,} ({share:.2%})",
-                f"{price.held:,}",
-                f"{price.exposed:,} of {price.leavers:,}",
-                f"{price.small_groups:,}",
-            ]
-        )
+        row = [f"{terms.k}", f"{terms.t:g}", f"{terms.churn:.0%}", terms.departures, *by_month]
+        row += [f"{statistics.mean(ratios):.2f}" if ratios else "-"]
+        row += [f"{price.left_out:,} ({share:.2%})", f"{price.held:,}"]
+        row += [f"{price.exposed:,} of {price.leavers:,}", f"{price.small_groups:,}"]
+        rows.append(row)
     months = [f"month {number}" for number in range(1, n_months + 1)]
-    head = [
-        "k'",
-        "t'",
-        "churn",
-        "departures",
-        *months,
-        "mean",
-        "left out",
-        "held at the end",
-        "exposed",
-        "groups below k'",
-    ]
+    head = ["k'", "t'", "churn", "departures", *months, "mean"]
+    head += ["left out", "held at the end", "exposed", "groups below k'"]
     return render_table(head, rows)
 
 
@@ -235,8 +202,7 @@ def main() -> None:
         prices, alone = measure_prices(given, Path(folder))
     basis = f"generated panel, {given.persons:,} persons, {given.months} months"
     call = describe_call("benchmarks.series.price_list")
-    how = f"{call}:"
-    text = f"{how} {basis}.\n{NOTE}\n\n{render_prices(prices, alone, given.months)}"
+    text = f"{call}: {basis}.\n{NOTE}\n\n{render_prices(prices, alone, given.months)}"
     print(text)
     if given.out is not None:
         picture = f"![Loss by churn](figures/{PICTURE}.svg)"

@@ -17,12 +17,8 @@ import pyarrow.parquet as pq
 
 from benchmarks.results import describe_call, render_table, say, show_section
 from benchmarks.series.held_parts import Followed, add_earlier, read_rows
-from benchmarks.series.held_series import K, T, describe_policy, measure_each_alone
+from benchmarks.series.held_series import K, T, measure_each_alone, release_month
 from tclose.data.synthetic.panel_files import write_panel
-from tclose.passes.release import run_release
-from tclose.policy.policy import parse_policy
-from tclose.releases.repository.repository import read_internal
-from tclose.runtime.monitoring.progress import Progress
 
 COLUMNS = (
     *("made within", "first month", "last month", "mean", "left out", "had been away", "others"),
@@ -38,13 +34,9 @@ def follow_series(files: list[Path], folder: Path, within: float, alone: list[fl
     for month, file in enumerate(files):
         table = pq.read_table(file)
         known = add_earlier(table, known)
-        outcome = run_release(
-            parse_policy(describe_policy(file, folder / f"{within:g}", over_time)), Progress("none")
-        )
-        inside = read_internal(outcome.release)
-        assert inside is not None
+        place, inside = release_month(file, folder / f"{within:g}", over_time)
         assert inside.over_time is not None
-        rows = read_rows(Path(str(outcome.release)), known)
+        rows = read_rows(place, known)
         back.append(followed.follow(month, rows, table)[1])
         ratios.append(inside.information_loss.total / alone[month])
         left_out.append(inside.over_time.left_out)

@@ -54,7 +54,7 @@ def write_months(folder: Path, persons: int, months: int, added: float | None) -
     return files
 
 
-def release_month(
+def run_month(
     file: Path, output: Path, given: argparse.Namespace, over_time: dict[str, Any] | None
 ) -> tuple[Measured, Path]:
     """Release a month by the command; what it took, and where the release is."""
@@ -74,10 +74,10 @@ def measure_months(
     """The row of each month, its times an independent run's, and the seconds of the held one."""
     for number, file in enumerate(files, 1):
         say(f"measuring: month {number}")
-        held, place = release_month(file, folder / "held", given, OVER_TIME)
+        held, place = run_month(file, folder / "held", given, OVER_TIME)
         alone = None
         if number <= given.alone:
-            alone, _ = release_month(file, folder / f"alone-{number}", given, None)
+            alone, _ = run_month(file, folder / f"alone-{number}", given, None)
         inside = read_internal(place)
         assert inside is not None
         assert inside.over_time is not None
@@ -127,8 +127,8 @@ def main() -> None:
         warming = folder / "warming"
         warming.mkdir(parents=True)
         for number, file in enumerate(write_months(warming, WARMING_PERSONS, 2, None)):
-            release_month(file, warming / "held", given, OVER_TIME)
-            release_month(file, warming / f"alone-{number}", given, None)
+            run_month(file, warming / "held", given, OVER_TIME)
+            run_month(file, warming / f"alone-{number}", given, None)
         files = write_months(folder, given.persons, given.months, given.added)
         rows, times, seconds = zip(*measure_months(files, folder, given), strict=True)
     targets = []
