@@ -13,6 +13,7 @@ from support.cases.people import (
     CONFIDENTIAL,
     QUASI,
     people,
+    people_policy,
     policy_for,
     release,
     tree,
@@ -227,7 +228,7 @@ def test_infeasible_points_say_why(tmp_path):
     "error", [VerificationError("no"), RuntimeError("no"), KeyboardInterrupt()]
 )
 def test_no_working_file_stays(error, tmp_path, scratch, monkeypatch):
-    document = policy_for(write_csv(tmp_path / "people.csv", people()))
+    document = people_policy(tmp_path)
     before = tree(tmp_path)
     compute(document)
     assert tree(tmp_path) == before

@@ -11,6 +11,7 @@ import pytest
 from support.cases.far_partitions import far_partition, far_policy
 from support.cases.people import (
     people,
+    people_policy,
     policy_for,
     tree,
     write_csv,
@@ -77,7 +78,7 @@ def test_shows_infeasible_points_and_ends_well(tmp_path, capsys):
     ],
 )
 def test_refuses_by_one_message(options, message, tmp_path, capsys):
-    document = policy_for(write_csv(tmp_path / "people.csv", people()))
+    document = people_policy(tmp_path)
     assert run(tmp_path, document, *options) == 2
     said = capsys.readouterr()
     assert said.out == ""

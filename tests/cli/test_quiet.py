@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.cases.people import people, policy_for, write_csv, write_policy
+from support.cases.people import people_policy, write_policy
 from tclose.cli.main import main
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -12,9 +12,7 @@ pytestmark = pytest.mark.usefixtures("small_regions")
 
 @pytest.fixture
 def policy(tmp_path: Path) -> Path:
-    return write_policy(
-        tmp_path / "policy.yaml", policy_for(write_csv(tmp_path / "people.csv", people()))
-    )
+    return write_policy(tmp_path / "policy.yaml", people_policy(tmp_path))
 
 
 def test_result_alone_is_printed(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:

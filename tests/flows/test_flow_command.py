@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.cases.people import people, policy_for, write_csv, write_policy
+from support.cases.people import people_policy, write_policy
 from support.passes import find_pass, replace_work
 from support.servers.begun_flow import begun_flow, command_lines, own_environment, processes_of
 from support.servers.flow_runs import wait_until
@@ -115,9 +115,7 @@ def _lose_after_the_end(patch: pytest.MonkeyPatch) -> None:
 def test_interrupt_that_nobody_heard_still_ends_the_command(
     lose: Callable[[pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = write_policy(
-        tmp_path / "policy.yaml", policy_for(write_csv(tmp_path / "people.csv", people()))
-    )
+    path = write_policy(tmp_path / "policy.yaml", people_policy(tmp_path))
     lose(monkeypatch)
     with pytest.raises(KeyboardInterrupt):  # of which the process says that it was interrupted
         main(["flow", str(path), "--quiet"])
@@ -148,9 +146,7 @@ def test_settings_that_others_can_have_planted_are_refused(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    policy = write_policy(
-        tmp_path / "policy.yaml", policy_for(write_csv(tmp_path / "people.csv", people()))
-    )
+    policy = write_policy(tmp_path / "policy.yaml", people_policy(tmp_path))
     path = tmp_path / "shared" / name
     path.parent.mkdir()
     file = tmp_path / "elsewhere" if of == "link" else path
@@ -201,9 +197,7 @@ def test_folder_that_others_can_put_settings_into_is_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Though there are none yet: they could come between the look and Prefect's own."""
-    policy = write_policy(
-        tmp_path / "policy.yaml", policy_for(write_csv(tmp_path / "people.csv", people()))
-    )
+    policy = write_policy(tmp_path / "policy.yaml", people_policy(tmp_path))
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(mode)

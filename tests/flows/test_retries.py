@@ -10,7 +10,7 @@ import pytest
 from distributed.client import FutureCancelledError
 from distributed.comm.core import CommClosedError
 
-from support.cases.people import people, policy_for, write_csv
+from support.cases.people import people_policy
 from support.passes import find_pass, replace_work
 from support.servers.flow_runs import artifacts_of, attempts_of, last_run, read_tasks
 from tclose.errors import (
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("prefect_server")
 
 @pytest.fixture
 def policy(tmp_path: Path) -> Policy:
-    return parse_policy(policy_for(write_csv(tmp_path / "people.csv", people())))
+    return parse_policy(people_policy(tmp_path))
 
 
 @pytest.fixture(autouse=True)

@@ -97,6 +97,21 @@ class Site:
             wrong += [f"{name}: {f}" for f in audit_release(self.root / name).findings]
         return wrong
 
+    def look_again(self, command: str, ended: "Ended", done: str) -> list[str]:
+        """What is wrong after a disturbed command, and once it and a run were run again.
+
+        ``done``: how a command may fail that was done by then.
+        """
+        wrong = [f"{name} goes on" for name in ended.left]
+        if "Traceback" in ended.errors:
+            wrong.append(ended.errors)
+        wrong += self.look()
+        for name in dict.fromkeys((command, "run")):
+            again = run_to_end(self, name)
+            if again.status and not (done and done in again.errors):
+                wrong.append(f"{name} again: status {again.status}: {again.errors}")
+        return [*wrong, *self.look_after()]
+
     def look_after(self) -> list[str]:
         """What is wrong once the policy's run has ended: its bytes, and nothing that was left."""
         wrong = self.look()

@@ -14,16 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from nightly.commands import (
-    AS_PROCESSES,
-    Site,
-    Started,
-    expect,
-    make_site,
-    measure,
-    run_to_end,
-    sleep_a_part,
-)
+from nightly.commands import AS_PROCESSES, Site, Started, expect, make_site, measure, sleep_a_part
 from nightly.counts import Record, report
 
 N_KILLS = int(os.environ.get("TCLOSE_KILLS", "3"))
@@ -64,17 +55,10 @@ def try_kill(site: Site, rng: random.Random, kind: str, seconds: float) -> tuple
     sleep_a_part(rng, seconds)
     victim = strike(started, rng)
     ended = started.wait()
-    wrong = [f"{name} goes on" for name in ended.left]
-    if "Traceback" in ended.errors:
-        wrong.append(ended.errors)
+    wrong = []
     if ended.status not in (-signal.SIGKILL, 0, 1):
         wrong.append(f"ended with status {ended.status}: {ended.errors}")
-    wrong += site.look()
-    for command in dict.fromkeys((kind, "run")):
-        again = run_to_end(site, command)
-        if again.status and DONE not in again.errors:
-            wrong.append(f"{command} again: status {again.status}: {again.errors}")
-    return victim, [*wrong, *site.look_after()]
+    return victim, [*wrong, *site.look_again(kind, ended, DONE)]
 
 
 @pytest.mark.nightly

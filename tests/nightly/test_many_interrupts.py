@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from nightly.commands import Site, Started, expect, make_site, measure, run_to_end, sleep_a_part
+from nightly.commands import Site, Started, expect, make_site, measure, sleep_a_part
 from nightly.counts import Record, report
 
 N_INTERRUPTS = int(os.environ.get("TCLOSE_INTERRUPTS", "3"))
@@ -39,23 +39,17 @@ def try_interrupt(
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGINT)
     ended = started.wait()
-    wrong = [f"{name} goes on" for name in ended.left]
     lines = [
         line
         for line in ended.errors.splitlines()
         if not line.startswith(("warning: ", "warning TC-"))
     ]
     said = [line for line in lines if kind != "frontier" or "tclose: " in line]
-    if "Traceback" in ended.errors:
-        wrong.append(ended.errors)
+    wrong = []
     if (ended.status, said) not in ((0, []), (1, [LINE])):
         wrong.append(f"ended with status {ended.status} and said: {ended.errors!r}")
-    wrong += site.look()
-    for command in dict.fromkeys((kind, "run")):
-        again = run_to_end(site, command)
-        if again.status:
-            wrong.append(f"{command} again: status {again.status}: {again.errors}")
-    return "interrupted" if ended.status else "had ended", [*wrong, *site.look_after()]
+    how = "interrupted" if ended.status else "had ended"
+    return how, [*wrong, *site.look_again(kind, ended, "")]
 
 
 @pytest.mark.timeout(7200)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.cases.people import people, policy_for, write_csv, write_policy
+from support.cases.people import people_policy, write_policy
 from tclose.cli.main import main
 from tclose.data.files.input_files import reading_file
 from tclose.data.places.process_limits import OPEN_FILES, add_place, ensure_open_files
@@ -21,7 +21,7 @@ COMMANDS = ("run", "flow", "plan", "frontier")
 
 @pytest.fixture
 def policy(tmp_path: Path) -> Path:
-    document = policy_for(write_csv(tmp_path / "people.csv", people()))
+    document = people_policy(tmp_path)
     return write_policy(tmp_path / "policy.yaml", document)
 
 

@@ -14,6 +14,7 @@ from support.cases.people import (
     mixed_people,
     mixed_policy,
     people,
+    people_policy,
     policy_for,
     release,
     write_csv,
@@ -125,7 +126,7 @@ class TestUnusualInputs:
         assert released.manifest["classes"]["n_classes"] == 1
 
     def test_as_many_as_k(self, tmp_path):
-        document = policy_for(write_csv(tmp_path / "people.csv", people()))
+        document = people_policy(tmp_path)
         document["privacy"]["k"] = N_PEOPLE
         released = release(document)
         assert released.manifest["classes"]["n_classes"] == 1
@@ -181,7 +182,7 @@ class TestUnusualInputs:
         assert set(release(document).table["sex"].to_pylist()) <= set(grades)
 
     def test_files_of_a_size(self, tmp_path):
-        document = policy_for(write_csv(tmp_path / "people.csv", people()))
+        document = people_policy(tmp_path)
         document["output"]["rows_per_file"] = 25
         released = release(document)
         assert [file["rows"] for file in released.manifest["files"]] == [25, 25, 10]

@@ -5,14 +5,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 
 from support.cases.discharge_policies import discharge_document
-from support.cases.people import publish
+from support.cases.people import publish, write_policy
 from support.length import every
 from tclose.data.synthetic import generate_rows
 
@@ -40,8 +40,15 @@ def plant(rows: int) -> pa.Table:
     return pa.Table.from_pandas(frame, preserve_index=False)
 
 
-def run_tclose(policy: Path, *more: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "tclose", "run", str(policy), *more]
+def plant_policy(folder: Path, **keys: Any) -> Path:
+    """A policy over the records with the singled-out one, both in a folder."""
+    pq.write_table(plant(5_000), folder / "input.parquet")
+    document = discharge_document(folder / "input.parquet", folder / "releases", **keys)
+    return write_policy(folder / "policy.yaml", document)
+
+
+def run_tclose(policy: Path) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "tclose", "run", str(policy)]
     environment = os.environ | {"TMPDIR": str(policy.parent / "tmp")}
     (policy.parent / "tmp").mkdir(exist_ok=True)
     return subprocess.run(command, capture_output=True, env=environment, check=False, timeout=300)
@@ -49,12 +56,7 @@ def run_tclose(policy: Path, *more: str) -> subprocess.CompletedProcess[bytes]:
 
 @pytest.mark.parametrize("workers", every(2, [2, "auto"]))
 def test_canaries_are_nowhere(workers, tmp_path):
-    pq.write_table(plant(5_000), tmp_path / "input.parquet")
-    document = discharge_document(tmp_path / "input.parquet", tmp_path / "releases")
-    document["engine"] = {"workers": workers}
-    policy = tmp_path / "policy.yaml"
-    policy.write_text(yaml.safe_dump(document))
-    ended = run_tclose(policy)
+    ended = run_tclose(plant_policy(tmp_path, engine={"workers": workers}))
     assert ended.returncode == 0, ended.stderr
     written = [p for p in (tmp_path / "releases").rglob("*") if p.is_file()]
     written += [p for p in (tmp_path / "tmp").rglob("*") if p.is_file()]
@@ -76,11 +78,7 @@ def test_canaries_are_nowhere(workers, tmp_path):
 @pytest.mark.nightly
 def test_released_rows_are_ordered_by_released_values_alone(tmp_path):
     """The same records in another order give a table with the same rows in the same places."""
-    pq.write_table(plant(5_000), tmp_path / "input.parquet")
-    document = discharge_document(tmp_path / "input.parquet", tmp_path / "releases")
-    policy = tmp_path / "policy.yaml"
-    policy.write_text(yaml.safe_dump(document))
-    assert run_tclose(policy).returncode == 0
+    assert run_tclose(plant_policy(tmp_path)).returncode == 0
     current = (tmp_path / "releases/discharges/CURRENT").read_text().strip()
     frame = pq.read_table(tmp_path / "releases/discharges" / current / "data").to_pandas()
     quasi = [name for name in frame.columns if name != "charge"]
@@ -89,11 +87,7 @@ def test_released_rows_are_ordered_by_released_values_alone(tmp_path):
 
 
 def test_working_files_are_private_and_gone(tmp_path):
-    pq.write_table(plant(5_000), tmp_path / "input.parquet")
-    document = discharge_document(tmp_path / "input.parquet", tmp_path / "releases")
-    policy = tmp_path / "policy.yaml"
-    policy.write_text(yaml.safe_dump(document))
-    assert run_tclose(policy).returncode == 0
+    assert run_tclose(plant_policy(tmp_path)).returncode == 0
     root = tmp_path / "releases" / "discharges"
     release = root / (root / "CURRENT").read_text().strip()
     assert not (root / ".work").exists()
@@ -109,10 +103,7 @@ def test_working_files_are_private_and_gone(tmp_path):
 
 def test_crash_message_holds_no_values(tmp_path):
     """An error that nobody foresaw is told by type and place."""
-    pq.write_table(plant(5_000), tmp_path / "input.parquet")
-    document = discharge_document(tmp_path / "input.parquet", tmp_path / "releases")
-    policy = tmp_path / "policy.yaml"
-    policy.write_text(yaml.safe_dump(document))
+    policy = plant_policy(tmp_path)
     script = (
         "import sys\n"
         "from tclose.cli import main as cli\n"

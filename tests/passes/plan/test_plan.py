@@ -53,6 +53,17 @@ class TestRegions:
             assert all(a.last_cluster == b.first_cluster for a, b in pairwise(of_partition))
 
 
+def check_partition_distance(of_partition: np.ndarray, of_table: np.ndarray) -> None:
+    """The distance of these counts of values to those of the table is exact."""
+    emd = partition_distance(
+        make_distribution(np.arange(of_partition.size), of_partition),
+        make_distribution(np.arange(of_table.size), of_table),
+    )
+    assert emd == naive.ordered_emd(
+        dict(enumerate(of_partition.tolist())), dict(enumerate(of_table.tolist()))
+    )
+
+
 class TestFeasibility:
     @repeatable
     @given(st.data())
@@ -63,25 +74,13 @@ class TestFeasibility:
         counts = [(a, a + b) for a, b in counts if a + b] or [(1, 2)]
         of_partition, of_table = np.array(counts).T
         assume(of_partition.any())
-        emd = partition_distance(
-            make_distribution(np.arange(of_partition.size), of_partition),
-            make_distribution(np.arange(of_table.size), of_table),
-        )
-        assert emd == naive.ordered_emd(
-            dict(enumerate(of_partition.tolist())), dict(enumerate(of_table.tolist()))
-        )
+        check_partition_distance(of_partition, of_table)
 
     def test_distance_of_a_release_partition_counts_every_value(self) -> None:
         rng = np.random.default_rng(4)
         of_partition = rng.integers(0, 5, 1_000)
         of_table = of_partition + rng.integers(1, 5, 1_000)
-        emd = partition_distance(
-            make_distribution(np.arange(of_partition.size), of_partition),
-            make_distribution(np.arange(of_table.size), of_table),
-        )
-        assert emd == naive.ordered_emd(
-            dict(enumerate(of_partition.tolist())), dict(enumerate(of_table.tolist()))
-        )
+        check_partition_distance(of_partition, of_table)
 
     def test_fewer_records_than_k(self) -> None:
         with pytest.raises(

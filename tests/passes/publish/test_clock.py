@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.cases.people import people, policy_for, write_csv, write_policy
+from support.cases.people import people_policy, write_policy
 from tclose.cli.main import main
 from tclose.passes.publish import release_record
 
@@ -21,7 +21,7 @@ class _Ahead(datetime):
 def test_release_that_its_date_makes_the_older_one_is_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    document = policy_for(write_csv(tmp_path / "people.csv", people()))
+    document = people_policy(tmp_path)
     policy = write_policy(tmp_path / "policy.yaml", document)
 
     def run(seed: int) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.cases.people import people, policy_for, write_csv
+from support.cases.people import people_policy
 from tclose.errors import PolicyError
 from tclose.passes.release import run_release
 from tclose.policy.policy import Policy, parse_policy
@@ -24,7 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def policy_of(tmp_path: Path, *overrides: str) -> Policy:
-    document = policy_for(write_csv(tmp_path / "people.csv", people()))
+    document = people_policy(tmp_path)
     return parse_policy(document, overrides)
 
 

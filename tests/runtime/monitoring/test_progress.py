@@ -11,10 +11,10 @@ from types import SimpleNamespace
 
 import cloudpickle
 import pytest
-import yaml
 from distributed import LocalCluster
 
 from support.cases.discharge_policies import discharge_document, write_discharges
+from support.cases.people import write_policy
 from support.servers.flow_runs import wait_until
 from tclose.cli.main import main
 from tclose.runtime.artifacts.artifacts import Workspace
@@ -289,9 +289,7 @@ def policy(tmp_path_factory):
     folder = tmp_path_factory.mktemp("policy")
     path = write_discharges(folder / "discharges.parquet", 5_000)
     document = discharge_document(path, folder / "releases", method={"refine": "off"})
-    policy = folder / "policy.yaml"
-    policy.write_text(yaml.safe_dump(document))
-    return policy
+    return write_policy(folder / "policy.yaml", document)
 
 
 @pytest.mark.parametrize("command", ["run", "plan"])

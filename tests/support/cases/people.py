@@ -110,6 +110,11 @@ def tree(folder: Path) -> dict[str, bytes | None]:
     }
 
 
+def people_policy(folder: Path, **changes: Any) -> dict[str, Any]:
+    """A policy for `people`, who are in a CSV file of a folder; ``changes`` replace its keys."""
+    return policy_for(write_csv(folder / "people.csv", people()), **changes)
+
+
 def read_document(folder: Path) -> dict[str, Any]:
     """The manifest in a folder as whoever reads it has it: as JSON, to be changed."""
     found: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
