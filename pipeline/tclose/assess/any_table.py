@@ -5,7 +5,6 @@ A missing quasi-identifier is a value of its own: rows are never left out.
 
 from collections import Counter
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import cast
 
 import numpy as np
@@ -50,7 +49,7 @@ def check_rows(
     measured = [_measure(table.select([column.name]), column) for column in columns]
     distributions = tuple(distribution for distribution, _ in measured)
     codes = np.array([value_codes for _, value_codes in measured], dtype=np.int64)
-    limits = tuple(_limit(column) for column in columns)
+    limits = tuple(column.limit for column in columns)
     checker = ClassChecker(distributions, limits, NO_MODELS, [])
     checks = checker.check_at_once([Rows([*keys], codes.reshape(len(columns), len(table)))])
     verdict = decide(
@@ -63,12 +62,6 @@ def check_rows(
         privacy_models=NO_MODELS,
     )
     return verdict, checks
-
-
-def _limit(column: Column) -> Fraction:
-    limit = column.attribute.max_emd
-    assert limit is not None
-    return limit
 
 
 def _check_columns(table: pa.Table, names: Sequence[str]) -> None:

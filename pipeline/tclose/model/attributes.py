@@ -94,6 +94,12 @@ class Column:
         return self.role is Role.CONFIDENTIAL and self.attribute.noise is None
 
     @property
+    def limit(self) -> Fraction:
+        """The t that classes are held to in it, of a confidential attribute without noise."""
+        assert self.attribute.max_emd is not None
+        return self.attribute.max_emd
+
+    @property
     def is_joint(self) -> bool:
         """True if its values are combinations of other columns', held to a t and never released."""
         return bool(self.attribute.combines)

@@ -19,7 +19,8 @@ from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Kind, Role
 from tclose.model.distribution import make_distribution
 from tclose.passes.plan.coarse_tree import CoarseTree
-from tclose.passes.plan.plan import check_feasible, check_k, partition_name
+from tclose.passes.plan.feasibility import check_feasible, check_k
+from tclose.passes.plan.plan import partition_name
 from tclose.privacy.t_closeness import partition_distance
 
 TINY = Fraction(1, 10**18)

@@ -6,6 +6,7 @@ from tclose.passes.grow.grow_trees import GROW_TASK, grow_trees
 from tclose.passes.persons.person_keys import PERSON_HASHES, PERSON_KEY
 from tclose.passes.persons.person_numbers import NUMBER_TASK, PersonCounts, number_persons
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES, sketch_persons
+from tclose.passes.plan.feasibility import check_k
 from tclose.passes.plan.notices.costs.calibration import read_calibration
 from tclose.passes.plan.notices.costs.run_scope import find_scope
 from tclose.passes.plan.notices.costs.step_costs import describe_estimate, estimate_run
@@ -19,7 +20,7 @@ from tclose.passes.plan.notices.plan_warnings import (
 )
 from tclose.passes.plan.notices.same_input_warning import warn_by_policy
 from tclose.passes.plan.notices.telling_columns import warn_of_telling_columns
-from tclose.passes.plan.plan import DRAFT_PLAN, PLAN, Plan, check_k
+from tclose.passes.plan.plan import DRAFT_PLAN, PLAN, Plan
 from tclose.passes.plan.plan_files import BUCKETED_VALUES, load_distributions
 from tclose.passes.plan.planner import make_plan
 from tclose.passes.series.kept_centres import keep_centres

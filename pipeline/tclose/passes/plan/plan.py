@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from tclose.data.formats.format_registry import DEFAULT_FORMAT
 from tclose.data.formats.output_format import OutputFormat
 from tclose.data.keys import Encoding
 from tclose.data.widths import NO_WIDTHS, WIDE_RECORD, PassthroughWidths
-from tclose.errors import InfeasibleError, PolicyError
 from tclose.methods.generalisation.value_buckets import Bucketing
 from tclose.methods.method import Method
 from tclose.model.array_types import Int64
@@ -267,54 +265,6 @@ def _feed(digest: Any, value: Any) -> None:
             _feed(digest, item)
     else:
         digest.update(f"{value!r};".encode())
-
-
-def check_feasible(
-    name: str, n_records: int, k: int, columns: tuple[Encoding, ...], emds: list[Fraction],
-    max_emds: list[Fraction],
-) -> None:  # fmt: skip
-    """Prove that a release partition can be released at all.
-
-    A class lies in one release partition. With fewer than k records there is none; and a mean of
-    distributions is no farther than the farthest of them (Li et al. 2007, Fact 2), so if the
-    release partition as a whole is above t, one of its classes is, however it is cut.
-
-    Raises
-    ------
-    InfeasibleError
-        With the proof: the release partition, what it has, and the smallest demand that could be
-        met.
-    """
-    if n_records < k:
-        raise InfeasibleError(
-            f"{name}: has 1 record, and no class has fewer than 2; publish a coarser partition"
-            if n_records == 1
-            else f"{name}: has {n_records:,} records, a class needs k = {k}; lower privacy.k to "
-            f"{n_records} at most, or publish a coarser partition",
-            partition=name,
-        )
-    farthest = sorted(zip(columns, emds, max_emds, strict=True), key=lambda pair: -pair[1])
-    for encoding, emd, limit in farthest:
-        if emd > limit:
-            raise InfeasibleError(
-                f"{name}: {encoding.column.name!r} is at distance {float(emd):.6f} from the whole "
-                f"table, above t = {float(limit):g}; some class of it is too, however it is cut. "
-                f"The smallest t that could work is {ceil(emd * 10**6) / 10**6:.6f}",
-                partition=name,
-            )
-
-
-def check_k(k: int, n_records: int) -> None:
-    """Refuse a k that no class can have."""
-    if n_records == 1:
-        raise PolicyError(
-            "privacy.k: there is 1 record, and no class has fewer than 2; name more data"
-        )
-    if k > n_records:
-        raise PolicyError(
-            f"privacy.k: {k} is more than the {n_records:,} records there are; lower it to "
-            f"{n_records} at most"
-        )
 
 
 def partition_name(partition_columns: tuple[Encoding, ...], key: tuple[Any, ...]) -> str:

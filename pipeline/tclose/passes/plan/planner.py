@@ -13,9 +13,9 @@ from tclose.methods.method import MethodContext
 from tclose.model.attributes import Column
 from tclose.model.column_terms import Distance, Role
 from tclose.model.distribution import make_distribution
+from tclose.passes.plan.feasibility import check_k, require_models
 from tclose.passes.plan.folder_names import check_folders, check_set_folders
-from tclose.passes.plan.model_feasibility import require_models
-from tclose.passes.plan.plan import Plan, check_k
+from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.plan_files import BUCKETED_VALUES, load_distributions
 from tclose.passes.plan.release_partitions import fill_release_partitions
 from tclose.passes.plan.search_budget import choose_search_budget
@@ -55,7 +55,7 @@ def make_plan(
     joint = Combiner(summary.source, summary.pieces, workspace, plan.confidential).write()
     plan = replace(
         plan,
-        max_emds=(*plan.max_emds, *(_limit(encoding.column) for encoding in joint)),
+        max_emds=(*plan.max_emds, *(encoding.column.limit for encoding in joint)),
         confidential=(*plan.confidential, *joint),
     )
     distributions = load_distributions(workspace, plan)
@@ -86,7 +86,7 @@ def _encode_columns(policy: Policy, summary: InputSummary) -> Plan:
         quasi = [replace(encoding, generalised=True) for encoding in quasi]
     return Plan(
         k=policy.privacy.k,
-        max_emds=tuple(_limit(c) for c in summary.source.confidential),
+        max_emds=tuple(c.limit for c in summary.source.confidential),
         encodings=tuple(quasi),
         confidential=tuple(encodings[c.name] for c in summary.source.confidential),
         passthrough=tuple(
@@ -132,7 +132,7 @@ def _cut_buckets(workspace: Workspace, plan: Plan, policy: Policy) -> Plan:
 
 def _check_ordered(column: Column, policy: Policy) -> None:
     """Refuse a t of released buckets whose values have no order: theirs is the ordered distance."""
-    is_held = _limit(column) < 1 or any(
+    is_held = column.limit < 1 or any(
         r.kind.limit_distance(r) is not None for r in policy.require_models()
     )
     if is_held and column.distance is not Distance.ORDERED:
@@ -145,8 +145,3 @@ def _check_ordered(column: Column, policy: Policy) -> None:
 
 def _place(name: str, partition_by: tuple[str, ...]) -> int:
     return partition_by.index(name) if name in partition_by else len(partition_by)
-
-
-def _limit(column: Column) -> Fraction:
-    assert column.attribute.max_emd is not None
-    return column.attribute.max_emd

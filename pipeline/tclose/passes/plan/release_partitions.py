@@ -17,9 +17,13 @@ from tclose.passes.plan.class_sizes import (
     wanted_size,
 )
 from tclose.passes.plan.coarse_tree import count_regions, one_leaf
-from tclose.passes.plan.model_feasibility import PartitionDistributions, check_models_feasible
+from tclose.passes.plan.feasibility import (
+    PartitionDistributions,
+    check_feasible,
+    check_models_feasible,
+)
 from tclose.passes.plan.partition_counts import Key, PartitionValueCounts
-from tclose.passes.plan.plan import Plan, ReleasePartition, check_feasible, partition_name
+from tclose.passes.plan.plan import Plan, ReleasePartition, partition_name
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.plan.quantile_subsets import NO_CELLS, Cells, cut_cells, cut_subsets
 from tclose.passes.plan.size_bounds import SizeBound, bound_size, check_two_classes

@@ -1,4 +1,4 @@
-"""A policy's further models, bound to the data for construction, verification and audit."""
+"""Proofs that a table cannot be released as asked; further models, bound to the data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from math import ceil
 import numpy as np
 
 from tclose.data.keys import Encoding
-from tclose.errors import InfeasibleError
+from tclose.errors import InfeasibleError, PolicyError
 from tclose.model.array_types import Int64
 from tclose.model.column_terms import Kind
 from tclose.model.distribution import Distribution
@@ -19,6 +19,54 @@ from tclose.privacy.class_counts import ClassCounts
 from tclose.privacy.value_groups import similar_values
 from tclose.privacy.whole_table import check_size
 from tclose.releases.manifest.privacy_summary import check_describable
+
+
+def check_k(k: int, n_records: int) -> None:
+    """Refuse a k that no class can have."""
+    if n_records == 1:
+        raise PolicyError(
+            "privacy.k: there is 1 record, and no class has fewer than 2; name more data"
+        )
+    if k > n_records:
+        raise PolicyError(
+            f"privacy.k: {k} is more than the {n_records:,} records there are; lower it to "
+            f"{n_records} at most"
+        )
+
+
+def check_feasible(
+    name: str, n_records: int, k: int, columns: tuple[Encoding, ...], emds: list[Fraction],
+    max_emds: list[Fraction],
+) -> None:  # fmt: skip
+    """Prove that a release partition can be released at all.
+
+    A class lies in one release partition. With fewer than k records there is none; and a mean of
+    distributions is no farther than the farthest of them (Li et al. 2007, Fact 2), so if the
+    release partition as a whole is above t, one of its classes is, however it is cut.
+
+    Raises
+    ------
+    InfeasibleError
+        With the proof: the release partition, what it has, and the smallest demand that could be
+        met.
+    """
+    if n_records < k:
+        raise InfeasibleError(
+            f"{name}: has 1 record, and no class has fewer than 2; publish a coarser partition"
+            if n_records == 1
+            else f"{name}: has {n_records:,} records, a class needs k = {k}; lower privacy.k to "
+            f"{n_records} at most, or publish a coarser partition",
+            partition=name,
+        )
+    farthest = sorted(zip(columns, emds, max_emds, strict=True), key=lambda pair: -pair[1])
+    for encoding, emd, limit in farthest:
+        if emd > limit:
+            raise InfeasibleError(
+                f"{name}: {encoding.column.name!r} is at distance {float(emd):.6f} from the whole "
+                f"table, above t = {float(limit):g}; some class of it is too, however it is cut. "
+                f"The smallest t that could work is {ceil(emd * 10**6) / 10**6:.6f}",
+                partition=name,
+            )
 
 
 def require_models(
