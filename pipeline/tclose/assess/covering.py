@@ -45,12 +45,11 @@ def measure_covering(
 class Intervals:
     """Distinct released combinations, as `count_covering` takes them.
 
-    ``arrays``: its ``lows``, ``highs``, ``texts`` and ``covers``; ``point_of`` int64 (n,): of each
-    row; ``sizes`` int64 (c,): rows of each.
+    ``arrays``: its ``lows``, ``highs``, ``texts`` and ``covers``; ``sizes`` int64 (c,): rows of
+    each.
     """
 
     arrays: tuple[NDArray[Any], ...]
-    point_of: Int64
     sizes: Int64
 
     def take(self, points: Int64) -> tuple[NDArray[Any], ...]:
@@ -69,7 +68,7 @@ def read_intervals(released: pa.Table, encodings: Sequence[Encoding]) -> Interva
     """
     columns = [joined(released, e.column.name).dictionary_encode() for e in encodings]
     codes = [_codes(column) for column in columns]
-    points, point_of, sizes = find_points(codes)
+    points, _, sizes = find_points(codes)
     ordered = [j for j, encoding in enumerate(encodings) if not encoding.is_nominal]
     nominal = [j for j, encoding in enumerate(encodings) if encoding.is_nominal]
     texts = [np.array(column.dictionary.to_pylist(), dtype=np.str_) for column in columns]
@@ -81,7 +80,7 @@ def read_intervals(released: pa.Table, encodings: Sequence[Encoding]) -> Interva
         _stack([points[j] for j in nominal], np.int64, sizes.size),
         _stack_tables(covers),
     )
-    return Intervals(arrays, point_of, sizes)
+    return Intervals(arrays, sizes)
 
 
 def stack_known(
