@@ -91,7 +91,7 @@ def _describe_shares(labels: list[str], counts: Int64) -> SharesPair:
 
 
 def _describe_spread(moments: Moments, place: int, column: Column) -> Spread:
-    unit = _unit(column)
+    unit = key_unit(plain_type(column.type))
     mean, variance = float(moments.means[place]), float(moments.variances[place])
     deviation = known_digits(variance**0.5 / unit) if variance >= 0 else None
     if column.kind is Kind.DATE and _has_days(column):
@@ -104,9 +104,8 @@ def _has_days(column: Column) -> bool:
     return bool(pa.types.is_date(dtype) or pa.types.is_timestamp(dtype))
 
 
-def _unit(column: Column) -> float:
-    """Keys in one of what people count: a day, or one of a decimal number."""
-    dtype = plain_type(column.type)
+def key_unit(dtype: pa.DataType) -> float:
+    """Keys of a type in one of what people count: a day, or one of a decimal number."""
     if pa.types.is_timestamp(dtype):
         return _PER_SECOND[dtype.unit] * 86_400.0
     if pa.types.is_date64(dtype):

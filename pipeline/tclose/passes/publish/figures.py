@@ -15,6 +15,7 @@ from tclose.model.column_terms import Kind, Role
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.analyses.untold_changes import Columns
 from tclose.passes.plan.plan import Plan
+from tclose.passes.publish.analysis import key_unit
 from tclose.passes.verify.class_profiles import ClassProfile, DistanceProfile
 from tclose.releases.manifest.figure_sections import (
     AttributeFigures,
@@ -176,7 +177,7 @@ def _round_ends(encoding: Encoding, distribution: Distribution, k: int) -> Round
     first = np.searchsorted(distribution.cumulative, n_end)
     last = np.searchsorted(distribution.cumulative, distribution.n_records - n_end)
     low, high = distribution.values[[first, max(first, last)]].tolist()
-    unit = _unit(encoding)
+    unit = key_unit(encoding.type)
     if not high - low < _WIDEST or max(abs(low), abs(high)) > _LARGEST * (high - low):
         return None
     least = (high - low) / unit / (MOST_LABELS - 3)
@@ -197,9 +198,9 @@ def _find_multiples(encoding: Encoding, numbers: np.ndarray, step: float) -> Rou
     is_part = 1e-300 < step < 1
     multiples = numbers / np.rint(1 / step) if is_part else numbers * step
     if not encoding.has_float_keys:
-        floats = np.clip(np.rint(multiples * _unit(encoding)), *_INTEGERS)
+        floats = np.clip(np.rint(multiples * key_unit(encoding.type)), *_INTEGERS)
         keys = floats.astype(np.int64)
-        return RoundEnds(keys, keys / _unit(encoding))
+        return RoundEnds(keys, keys / key_unit(encoding.type))
     with np.errstate(over="ignore"):
         keys = multiples.astype(encoding.type.to_pandas_dtype()).astype(np.float64)
     return RoundEnds(keys, multiples)
@@ -214,14 +215,6 @@ def _group_ranges(encoding: Encoding, distribution: Distribution, ends: RoundEnd
     starts = np.searchsorted(distribution.values, ends.keys)
     n_values = np.diff(starts, prepend=0, append=distribution.values.size)
     return ValueLabels(labels, np.repeat(np.arange(len(labels)), n_values))
-
-
-def _unit(encoding: Encoding) -> float:
-    """Keys in what people count: days of a time, ones of a decimal number."""
-    dtype = encoding.type
-    if pa.types.is_timestamp(dtype):
-        return {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[dtype.unit] * 86_400.0
-    return 10.0**dtype.scale if pa.types.is_decimal(dtype) else 1.0
 
 
 def _round_step(least: float) -> float:
