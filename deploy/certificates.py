@@ -34,9 +34,7 @@ class _Authority:
     until: datetime.datetime
 
 
-def make_certificates(
-    folder: Path, *, roles: Sequence[str] = ROLES, hosts: Sequence[str] = HOSTS, days: int = 1
-) -> None:
+def make_certificates(folder: Path, *, hosts: Sequence[str] = HOSTS, days: int = 1) -> None:
     """Write ``ca.pem``, and ``<role>.pem`` and ``<role>-key.pem`` for each role, to a new folder.
 
     Only the user can read them. ``hosts`` are names and addresses for clients that, unlike Dask,
@@ -50,7 +48,7 @@ def make_certificates(
     folder.mkdir(mode=0o700, parents=True)
     authority = _make_authority(days)
     _write(folder / "ca.pem", authority.certificate.public_bytes(serialization.Encoding.PEM))
-    for role in roles:
+    for role in ROLES:
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = _sign(authority, role, key.public_key(), hosts)
         _write(folder / f"{role}.pem", certificate.public_bytes(serialization.Encoding.PEM))

@@ -77,8 +77,8 @@ def _amounts(mean: float, decimal: str, thousands: str, digits: int = 2, empty: 
     return make
 
 
-def _integers(low: int, high: int, form: str = "d") -> Make:
-    return lambda rng, n: [format(int(i), form) for i in rng.integers(low, high, n)]
+def _integers(low: int, high: int) -> Make:
+    return lambda rng, n: [str(i) for i in rng.integers(low, high, n)]
 
 
 def _dates(form: str, first: str = "1940-01-01", days: int = 25_000) -> Make:
@@ -105,20 +105,8 @@ def _mails(rng: np.random.Generator, n: int) -> list[str]:
 
 
 def _remarks(rng: np.random.Generator, n: int) -> list[str]:
-    words = [
-        "called",
-        "back",
-        "about",
-        "the",
-        "form",
-        "on",
-        "Monday",
-        "and",
-        "asked",
-        "for",
-        "a",
-        "copy",
-    ]
+    words = ["called", "back", "about", "the", "form", "on"]
+    words += ["Monday", "and", "asked", "for", "a", "copy"]
     return [" ".join(rng.choice(words, rng.integers(5, 12))) for _ in range(n)]
 
 
