@@ -13,14 +13,12 @@ import pytest
 
 from support.cases.discharge_policies import discharge_document
 from support.cases.people import publish, write_policy
+from support.checks.canaries import CANARY_AGE, CANARY_ID, CANARY_PLACE
 from support.length import every
 from tclose.data.synthetic import generate_rows
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
-CANARY_ID = "CANARY-IDENTIFIER-7f3a"
-CANARY_PLACE = "canary-quasi-identifier-c41d"
-CANARY_AGE = 73_141_592
 CANARY_DATE = datetime.date(1907, 5, 23)
 CANARY_CHARGE = 271_828_182.84  # rare and confidential: released, and told of nowhere else
 CANARY_UNLISTED = "CANARY-UNLISTED-99e0"

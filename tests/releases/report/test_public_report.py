@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +19,7 @@ from support.cases.people import (
     release,
     write_parquet,
 )
+from support.checks.html_page import Page
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.releases.manifest.figure_sections import MeasuredChanges, Shares
@@ -39,7 +39,6 @@ ABOUT = {
     "licence": "CC-BY-4.0",
     "citation": "Office of Pay (2026).",
 }
-VOID = {"meta", "rect"}
 BANDED = {"role": CONFIDENTIAL, "bands": [3_000, 6_000]}
 # Policies that put other figures into a report.
 KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -57,40 +56,6 @@ KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
         | {"missing": "drop", "suppress": {"at_most": "1%"}}
     ),
 }
-
-
-class Page(HTMLParser):
-    """Tags, attributes and texts of a page; whether every element is closed."""
-
-    def __init__(self, markup: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, Any]]] = []
-        self.texts: list[str] = []
-        self.open: list[str] = []
-        self.feed(markup)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] != "style":
-            self.texts.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.texts)
-
-    def all(self, tag: str) -> list[dict[str, Any]]:
-        return [attributes for name, attributes in self.tags if name == tag]
 
 
 def document_for(folder, n_records=60, **columns):
@@ -118,27 +83,26 @@ def page(made):
 
 def test_every_element_is_closed_and_every_id_is_one_of_a_kind(page):
     assert page.open == []
-    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    ids = page.values("id")
     assert len(ids) == len(set(ids))
-    named = [a[key] for _, a in page.tags for key in ("aria-labelledby", "aria-describedby")
-             if key in a]  # fmt: skip
+    named = page.values("aria-labelledby") + page.values("aria-describedby")
     assert named
     assert set(named) <= set(ids)
 
 
 def test_it_runs_no_script_and_loads_nothing(page):
-    tags = {tag for tag, _ in page.tags}
-    assert not tags & {"script", "img", "link", "iframe", "object", "embed", "form", "base"}
+    loading = {"script", "img", "link", "iframe", "object", "embed", "form", "base"}
+    assert not loading & set(page.tags)
     [policy] = [a["content"] for a in page.all("meta") if "http-equiv" in a]
     assert "default-src 'none'" in policy
-    for _, attributes in page.tags:
+    for _, attributes in page.elements:
         assert not [name for name in attributes if name.startswith("on") or name == "src"]
         assert attributes.get("href", "#").startswith("#")
 
 
 def test_screen_readers_find_their_way(page):
     assert [a["lang"] for a in page.all("html")] == ["en"]
-    headings = [tag for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    headings = [tag for tag in page.tags if re.fullmatch("h[1-6]", tag)]
     assert headings[0] == "h1"
     assert headings.count("h1") == 1
     assert all(int(b[1]) - int(a[1]) <= 1 for a, b in pairwise(headings))
@@ -151,7 +115,7 @@ def test_screen_readers_find_their_way(page):
     scrolled = [a for a in page.all("div") if a.get("class", "").startswith("wide")]
     assert scrolled
     assert all(a["tabindex"] == "0" and a["aria-label"] for a in scrolled)
-    assert [tag for tag, _ in page.tags if tag in ("header", "main", "footer")] == [
+    assert [tag for tag in page.tags if tag in ("header", "main", "footer")] == [
         "header",
         "main",
         "footer",

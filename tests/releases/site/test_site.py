@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -11,33 +10,11 @@ from urllib.parse import unquote
 import pytest
 
 from support.cases.people import people, policy_for, release, tree, write_parquet
+from support.checks.html_page import Page
 from tclose.cli.main import main
 from tclose.data.places.atomic_files import write_atomically
 from tclose.errors import OutputError
 from tclose.releases.site.write_site import LIST, write_site
-
-
-class Links(HTMLParser):
-    """Tags and links of a page; whether every element is closed."""
-
-    def __init__(self, markup: str) -> None:
-        super().__init__()
-        self.links: list[str] = []
-        self.tags: list[str] = []
-        self.open: list[str] = []
-        self.feed(markup)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        if tag not in ("meta", "rect"):
-            self.open.append(tag)
-        self.links += [value for key, value in attrs if key == "href" and value]
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
 
 
 @pytest.fixture(scope="module")
@@ -89,10 +66,10 @@ def test_it_lists_every_release_with_its_pages(releases, tmp_path):
 def test_pages_are_whole_and_their_links_lead_to_files(releases, tmp_path):
     write_site(releases, tmp_path / "site")
     for path in (tmp_path / "site").rglob("*.html"):
-        page = Links(path.read_text())
+        page = Page(path.read_text())
         assert page.open == []
         assert not {"script", "img", "link", "iframe", "form"} & set(page.tags)
-        for link in page.links:
+        for link in filter(None, page.values("href")):
             assert link.startswith("#") or (path.parent / unquote(link)).is_file(), link
 
 

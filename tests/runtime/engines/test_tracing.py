@@ -11,7 +11,8 @@ import cloudpickle
 import pytest
 from distributed import LocalCluster
 
-from support.checks.canaries import CANARY_PLACE, Page
+from support.checks.canaries import CANARY_PLACE
+from support.checks.html_page import Page
 from tclose.errors import TaskError
 from tclose.runtime.artifacts.artifacts import Workspace
 from tclose.runtime.engines.engine import connect

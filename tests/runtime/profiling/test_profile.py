@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from support.cases.discharge_policies import DISCHARGE_ROLES, discharge_document
-from support.checks.canaries import CANARY_AGE, CANARY_CHARGE, CANARY_ID, CANARY_PLACE, Page
+from support.checks.canaries import CANARY_AGE, CANARY_CHARGE, CANARY_ID, CANARY_PLACE
+from support.checks.html_page import Page
 from support.passes import replace_work
 from tclose.cli.main import main
 from tclose.data.synthetic import generate_rows
@@ -128,7 +129,7 @@ def test_run_on_a_cluster(canaries, tmp_path, monkeypatch):
     page = Page((folder / "dask-report.html").read_text())
     assert page.tags.count("rect") >= sum(by_task.values())
     assert not {"script", "link", "img", "iframe"} & set(page.tags)
-    assert not {"src", "href", "onclick"} & page.attributes
+    assert not [name for name in ("src", "href", "onclick") if page.values(name)]
     assert "dask-report.html" in (folder / "profile.md").read_text()
 
 
