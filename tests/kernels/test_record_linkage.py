@@ -8,19 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.naive.naive_links import Record, scaled, square
 from support.tables.random_tables import repeatable
 from tclose.kernels import record_linkage
 from tclose.kernels.record_linkage import count_candidates
-
-Record = tuple[tuple[int, ...], tuple[int, ...]]
-
-
-def square(a: Record, b: Record, spans: Sequence[int], weights: Sequence[Fraction]) -> Fraction:
-    """Squared distance, without rounding."""
-    numbers = zip(a[0], b[0], spans, strict=True)
-    codes = zip(a[1], b[1], weights, strict=True)
-    differ = sum((weight for x, y, weight in codes if x != y), Fraction(0))
-    return sum((Fraction(x - y, span) ** 2 for x, y, span in numbers), differ)
 
 
 def naive_candidates(
@@ -38,16 +29,6 @@ def naive_candidates(
         nearest = [c for c, found in enumerate(squares) if found == min(squares)]
         counts.append(sum(sizes[c] for c in nearest) if its_own in nearest else 0)
     return counts
-
-
-def scaled(records: Sequence[Record], spans: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Records as the kernel takes them, divided by spans that leave remainders."""
-    numeric = [[record[0][j] / span for record in records] for j, span in enumerate(spans)]
-    nominal = [[record[1][j] for record in records] for j in range(len(records[0][1]))]
-    return (
-        np.array(numeric, dtype=np.float64).reshape(len(spans), len(records)),
-        np.array(nominal, dtype=np.int32).reshape(len(records[0][1]), len(records)),
-    )
 
 
 @st.composite
@@ -79,10 +60,10 @@ def test_equals_the_twin(attack: tuple) -> None:
     """Ties too, though quotients are rounded: 3/97 - 1/97 is not 5/97 - 3/97 in floats."""
     records, own, points, sizes, spans, weights = attack
     counts = count_candidates(
-        *scaled(records, spans),
+        *scaled(records, spans, len(weights)),
         np.array(weights, dtype=np.float64),
         np.array(own),
-        *scaled(points, spans),
+        *scaled(points, spans, len(weights)),
         np.array(sizes),
     )
     assert counts.dtype == np.int64

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from support.cases.people import Released, people, policy_for, read_document, release, write_parquet
+from support.cases.published import edit_manifest
 from support.cases.repositories import fake_manifest, publish_on, write_people
 from tclose.assess.auditing.audit import audit_release
 from tclose.data.formats.parquet_format import Parquet
@@ -258,14 +259,8 @@ def test_missing_document_is_found(name, published):
     assert audit_release(published).findings == [f"{name}: is missing"]
 
 
-def edit(published, change):
-    manifest = read_document(published)
-    change(manifest)
-    (published / "manifest.json").write_text(json.dumps(manifest))
-
-
 def test_documents_that_the_manifest_no_longer_lists_are_found(published):
-    edit(published, lambda manifest: manifest.pop("documents"))
+    edit_manifest(published, lambda manifest: manifest.pop("documents"))
     findings = audit_release(published).findings
     assert findings == [f"{name}: does not belong to the release" for name in DOCUMENTS]
     for name in DOCUMENTS:
@@ -279,14 +274,14 @@ def test_no_other_file_can_be_listed_as_a_document(name, published):
     (published / "raw.csv").write_text("patient_id\n")
     (published.parent / "raw.csv").write_text("patient_id\n")
     entry = {"path": name, "bytes": 11, "sha256": file_sha256(published / "raw.csv")}
-    edit(published, lambda manifest: manifest["documents"].append(entry))
+    edit_manifest(published, lambda manifest: manifest["documents"].append(entry))
     assert "raw.csv: does not belong to the release" in audit_release(published).findings
 
 
 def test_release_without_documents_passes(published):
     """One that an earlier version has made."""
     for folder in (published, published / "internal"):
-        edit(folder, lambda manifest: manifest.pop("documents"))
+        edit_manifest(folder, lambda manifest: manifest.pop("documents"))
     for name in DOCUMENTS:
         (published / name).unlink()
     assert audit_release(published).findings == []

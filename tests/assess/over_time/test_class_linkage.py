@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.naive.naive_links import Record, scaled, square
 from support.tables.value_encodings import encodings_of
 from tclose.assess.over_time import class_linkage
 from tclose.assess.over_time.class_linkage import find_covering, find_nearest_points, link_nearest
@@ -38,29 +39,17 @@ def test_nearest_is_that_of_the_definition(pairs_at_once: int, data: st.DataObje
     weights = data.draw(st.lists(st.integers(1, 4).map(lambda h: Fraction(1, h)), max_size=2))
     records, classes = (data.draw(points(spans, len(weights))) for _ in range(2))
 
-    def square(a: tuple, b: tuple) -> Fraction:
-        numbers = zip(a[0], b[0], spans, strict=True)
-        codes = zip(a[1], b[1], weights, strict=True)
-        different = sum((w for x, y, w in codes if x != y), Fraction(0))
-        return sum((Fraction(x - y, span) ** 2 for x, y, span in numbers), different)
-
     expected = []
     for one in records:
-        squares = [square(one, other) for other in classes]
+        squares = [square(one, other, spans, weights) for other in classes]
         expected.append(squares.index(min(squares)))
 
-    def scaled(rows: list[tuple]) -> Scaled:
-        numeric = [[row[0][j] / span for row in rows] for j, span in enumerate(spans)]
-        nominal = [[row[1][j] for row in rows] for j in range(len(weights))]
-        return Scaled(
-            np.array(numeric, dtype=np.float64).reshape(len(spans), len(rows)),
-            np.array(nominal, dtype=np.int32).reshape(len(weights), len(rows)),
-            3,
-            np.array(weights, dtype=np.float64),
-            np.ones(len(weights), dtype=np.int64),
-        )
+    def as_scaled(rows: list[Record]) -> Scaled:
+        heights = np.ones(len(weights), dtype=np.int64)
+        floats = np.array(weights, dtype=np.float64)
+        return Scaled(*scaled(rows, spans, len(weights)), 3, floats, heights)
 
-    assert find_nearest_points(scaled(records), scaled(classes)).tolist() == expected
+    assert find_nearest_points(as_scaled(records), as_scaled(classes)).tolist() == expected
 
 
 @given(

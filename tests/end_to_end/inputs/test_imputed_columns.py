@@ -16,6 +16,7 @@ from support.cases.people import (
     Released,
     people,
     policy_for,
+    punch_gaps,
     release,
     write_csv,
     write_parquet,
@@ -54,13 +55,7 @@ def whole() -> pa.Table:
 
 
 def with_gaps() -> pa.Table:
-    rng, table = np.random.default_rng(8), whole()
-    for name, share in SHARES.items():
-        gaps = pa.array(rng.random(N_RECORDS) < share)
-        column = table[name].combine_chunks()
-        filled = pc.if_else(gaps, pa.scalar(None, column.type), column)
-        table = table.set_column(table.column_names.index(name), name, filled)
-    return table
+    return punch_gaps(whole(), SHARES, 8)
 
 
 def find_naively(table: pa.Table, name: str) -> Any:

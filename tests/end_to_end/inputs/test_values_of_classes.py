@@ -18,6 +18,7 @@ from support.cases.people import (
     Released,
     people,
     policy_for,
+    punch_gaps,
     release,
     write_csv,
     write_parquet,
@@ -75,13 +76,7 @@ def whole() -> pa.Table:
 
 
 def with_gaps(table: pa.Table | None = None, shares: dict[str, float] = SHARES) -> pa.Table:
-    rng, table = np.random.default_rng(18), whole() if table is None else table
-    for name, share in shares.items():
-        gaps = pa.array(rng.random(len(table)) < share)
-        column = table[name].combine_chunks()
-        column = pc.if_else(gaps, pa.scalar(None, column.type), column)
-        table = table.set_column(table.column_names.index(name), name, column)
-    return table
+    return punch_gaps(whole() if table is None else table, shares, 18)
 
 
 def make_document(path: Path, **changes: Any) -> dict[str, Any]:

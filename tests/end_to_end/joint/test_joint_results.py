@@ -11,6 +11,7 @@ import pytest
 
 from support.cases.joint_cases import NAME, PAIR, QUASI_NAMES, document, patients
 from support.cases.people import Released, release, write_policy
+from support.cases.published import edit_manifest, hand_out
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.releases.repository.repository import file_sha256
@@ -27,18 +28,10 @@ class TestJointResults:
     @pytest.fixture
     def copied(self, made, tmp_path) -> Path:
         """The release without its internal part, to tamper with."""
-        for path in made.folder.rglob("*"):
-            if path.is_file() and "internal" not in path.parts:
-                place = tmp_path / "copy" / path.relative_to(made.folder)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(path.read_bytes())
-        return tmp_path / "copy"
+        return hand_out(made.folder, tmp_path)
 
     def edit(self, folder: Path, change: Any) -> list[str]:
-        path = folder / "manifest.json"
-        manifest = json.loads(path.read_text())
-        change(manifest)
-        path.write_text(json.dumps(manifest))
+        edit_manifest(folder, change)
         return audit_release(folder).findings
 
     def test_untouched_copy_passes(self, copied):

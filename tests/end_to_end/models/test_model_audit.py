@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases.model_cases import MODELS, groups_of, models_of, run
-from support.cases.published import edit_manifest
+from support.cases.published import edit_manifest, hand_out
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.privacy.models.ratio_closeness import ASSUMPTIONS
@@ -36,12 +36,7 @@ def published(discharges, tmp_path_factory):
 @pytest.fixture
 def copied(published, tmp_path):
     """A release to tamper with, without its internal part."""
-    for path in published.rglob("*"):
-        if path.is_file() and "internal" not in path.parts:
-            place = tmp_path / "copy" / path.relative_to(published)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(path.read_bytes())
-    return tmp_path / "copy"
+    return hand_out(published, tmp_path)
 
 
 def test_untouched_copy_passes(copied):

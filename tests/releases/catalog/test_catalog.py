@@ -1,9 +1,8 @@
 """The register: which releases stand where, and which one is meant."""
 
-import json
-
 import pytest
 
+from support.cases.published import edit_manifest
 from support.cases.repositories import fake_id, fake_manifest, fake_repository, write_fake
 from tclose.errors import OutputError
 from tclose.releases.catalog.catalog import (
@@ -23,13 +22,6 @@ def repository(tmp_path):
     return fake_repository(tmp_path, OLD, MIDDLE, NEW)
 
 
-def edit(repository, release_id, change):
-    path = repository.release(release_id) / "manifest.json"
-    manifest = json.loads(path.read_text())
-    change(manifest)
-    path.write_text(json.dumps(manifest))
-
-
 def test_releases_come_by_date_not_by_id(repository):
     entries = list_releases(repository)
     assert [entry.release_id for entry in entries] == [OLD, MIDDLE, NEW]
@@ -38,8 +30,12 @@ def test_releases_come_by_date_not_by_id(repository):
 
 def test_dates_are_compared_as_moments(repository):
     """12:00 in UTC+14 is before 12:00 in UTC, and no zone is UTC."""
-    edit(repository, NEW, lambda m: m.update(published_at="2026-02-02T12:00:00+14:00"))
-    edit(repository, MIDDLE, lambda m: m.update(published_at="2026-02-02T00:00:00"))
+    edit_manifest(
+        repository.release(NEW), lambda m: m.update(published_at="2026-02-02T12:00:00+14:00")
+    )
+    edit_manifest(
+        repository.release(MIDDLE), lambda m: m.update(published_at="2026-02-02T00:00:00")
+    )
     assert [entry.release_id for entry in list_releases(repository)] == [OLD, NEW, MIDDLE]
 
 
@@ -59,7 +55,7 @@ def test_dates_are_compared_as_moments(repository):
     ],
 )
 def test_what_is_no_manifest_of_the_release_is_not_readable(harm, repository):
-    edit(repository, NEW, harm)
+    edit_manifest(repository.release(NEW), harm)
     entries = {entry.release_id: entry.is_readable for entry in list_releases(repository)}
     assert entries == {NEW: False, OLD: True, MIDDLE: True}
     assert next(iter(entries)) == NEW

@@ -1,6 +1,7 @@
 """Small inputs and policies to try the whole path on, and how to look at what came of it."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -8,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pv
 import pyarrow.parquet as pq
 import yaml
@@ -108,6 +110,17 @@ def tree(folder: Path) -> dict[str, bytes | None]:
         path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
         for path in folder.rglob("*")
     }
+
+
+def punch_gaps(table: pa.Table, shares: Mapping[str, float], seed: int) -> pa.Table:
+    """The table without about these shares of the values of some columns."""
+    rng = np.random.default_rng(seed)
+    for name, share in shares.items():
+        column = table[name].combine_chunks()
+        gaps = pa.array(rng.random(len(table)) < share)
+        filled = pc.if_else(gaps, pa.scalar(None, column.type), column)
+        table = table.set_column(table.column_names.index(name), name, filled)
+    return table
 
 
 def people_policy(folder: Path, **changes: Any) -> dict[str, Any]:
