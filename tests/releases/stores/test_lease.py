@@ -140,14 +140,36 @@ def test_lease_that_begins_beside_another_ends_itself(repository, monkeypatch):
     watch = lease._watch
 
     def take_meanwhile(store, *others):
-        watch(store, *others)
+        seen = watch(store, *others)
         assert store.create(other, json.dumps({"token": "1" * 32}).encode())
+        return seen
 
     monkeypatch.setattr(lease, "_watch", take_meanwhile)
     with pytest.raises(BusyError, match="it has just begun"):
         repository.acquire_lease(ALIVE).__enter__()
     assert repository.store.read(other) is not None
     assert "0000000000000005" not in repository.store.names("claims")
+
+
+@pytest.mark.parametrize("ends", ["itself", "and is taken over"])
+def test_number_that_is_given_again_is_of_another_lease(ends, repository, monkeypatch):
+    """The one that was looked at has ended since, and a run that is alive has its number."""
+    name = lease_of_a_dead_run(repository)
+    watch = lease._watch
+
+    def give_again(store, *others):
+        if ends == "itself":
+            store.remove(name)
+        seen = watch(store, *others)
+        store.remove(name)
+        assert store.create(name, json.dumps({"token": "1" * 32}).encode())
+        return seen
+
+    monkeypatch.setattr(lease, "_watch", give_again)
+    with pytest.raises(BusyError, match="it has just begun"):
+        repository.acquire_lease(ALIVE).__enter__()
+    assert json.loads(repository.store.read(name))["token"] == "1" * 32
+    assert repository.store.names("claims") == ["0000000000000004"]
 
 
 @pytest.mark.parametrize("said", ["soon", -1, 1e12, None, [1]])

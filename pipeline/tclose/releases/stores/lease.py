@@ -21,7 +21,7 @@ import platform
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tclose.data.places.untrusted_files import parse_json
@@ -80,20 +80,19 @@ def acquire_lease(store: Store, expiry: float, notify: Notify) -> Iterator[Lease
         The store cannot be written.
     """
     with store.lock() as machine:
-        before = _numbers(store)
-        for number in before:
-            _watch(store, number, machine, notify)
-        lease_token = LeaseToken(max(before, default=0) + 1, secrets.token_hex(16))
+        watched = {number: _watch(store, number, machine, notify) for number in _numbers(store)}
+        dead = {number: content for number, content in watched.items() if content is not None}
+        lease_token = LeaseToken(max(watched, default=0) + 1, secrets.token_hex(16))
         holder = _Holder(store, lease_token, expiry, machine)
-        holder.take(before)
+        holder.take(dead)
         try:
             yield holder.lease_token
         finally:
             holder.give_back()
 
 
-def _watch(store: Store, number: int, machine: str | None, notify: Notify) -> None:
-    """Return once the holder of a lease is dead, or its file gone.
+def _watch(store: Store, number: int, machine: str | None, notify: Notify) -> bytes | None:
+    """Return the file of a lease once its holder is dead, or None once the file is gone.
 
     Where this process has the lock of a machine, no other process of that machine holds a lease.
     """
@@ -101,7 +100,7 @@ def _watch(store: Store, number: int, machine: str | None, notify: Notify) -> No
     first_bytes = store.read(name)
     content = _parse(first_bytes)
     if first_bytes is None or (machine is not None and content.get("machine") == machine):
-        return
+        return first_bytes
     expiry = _expiry_of(content)
     holder = f"{content.get('host', 'unknown host')}, process {content.get('pid', 'unknown')}"
     notify(
@@ -112,11 +111,11 @@ def _watch(store: Store, number: int, machine: str | None, notify: Notify) -> No
         in_time = time.monotonic() < end
         now = store.read(name)
         if now is None:
-            return
+            return None
         if now != first_bytes:
             raise _busy(store, holder)
         if not in_time:
-            return
+            return now
         time.sleep(expiry / _LOOKS)
 
 
@@ -169,28 +168,31 @@ class _Holder:
         content |= {"machine": self.machine, "expiry": self.expiry, "count": f"{count:012d}"}
         return json.dumps(content).encode()
 
-    def take(self, before: list[int]) -> None:
+    def take(self, dead: Mapping[int, bytes]) -> None:
         """Make the lease, remove those before it, and end what their holders had begun.
 
-        ``before``: numbers of those that were found dead. If there is any other by now, its holder
-        may be alive.
+        ``dead``: numbers and files of those that were found dead. If there is any other by now, its
+        holder may be alive.
         """
         if not self.store.create(self.lease_token.file, self._content(0)):
             raise _busy(self.store, "it has just begun")
         try:
-            self._see_no_other(before)
+            self._see_no_other(dead)
             self._thread.start()
-            for number in before:
+            for number in dead:
                 self.store.remove(LeaseToken(number, "").file)
             # After that: what was checked by then was staged.
-            self.store.fence(self.lease_token.token, took_over=bool(before))
+            self.store.fence(self.lease_token.token, took_over=bool(dead))
         except BaseException:
             self.give_back()
             raise
 
-    def _see_no_other(self, before: list[int]) -> None:
-        if set(_numbers(self.store)) - {*before, self.lease_token.number}:
-            raise _busy(self.store, "it has just begun")
+    def _see_no_other(self, dead: Mapping[int, bytes]) -> None:
+        """Tell leases by their files: a number that is gone is given again."""
+        for number in set(_numbers(self.store)) - {self.lease_token.number}:
+            content = self.store.read(LeaseToken(number, "").file)
+            if content is not None and content != dead.get(number):
+                raise _busy(self.store, "it has just begun")
 
     def _renew(self) -> None:
         """Raise the count until the lease is given back, or found to be another's."""
