@@ -18,11 +18,9 @@ from support.cases.people import (
     release,
     write_parquet,
 )
-from support.tables.small_plans import make_plan, make_release_partition
 from tclose.api.calls import plan
 from tclose.assess.ahead import plan_ahead as ahead_of_runs
-from tclose.assess.ahead.drawn_records import DrawnRecords
-from tclose.assess.ahead.expected_losses import _Ahead, _extrapolate
+from tclose.assess.ahead.expected_losses import _extrapolate, share_search
 from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.assess.ahead.trial_release import FIXED_SECONDS, make_trial
 from tclose.errors import UsageError
@@ -102,9 +100,8 @@ def test_values_that_a_class_gives_are_no_losses_of_a_plan(tmp_path: Path) -> No
 def test_records_of_a_sample_are_searched_for_as_long_as_those_of_the_table(path: Path) -> None:
     """A share of the table's perturbations, until rounds save as little as the table's have to."""
     policy = parse_policy(make_document(path, method={"refine": "fast"}))
-    drawn = DrawnRecords(records(), np.zeros(N_RECORDS, dtype=bool), 400_000)
-    ahead = _Ahead(policy, make_plan(make_release_partition(400_000, 5)), drawn, path)
-    of_table, shared = choose_search_budget("fast", 400_000), ahead._share_search(4_000)
+    of_table = choose_search_budget("fast", 400_000)
+    shared = share_search(policy, 400_000, 4_000)
     assert 0 < shared.n_perturbed == of_table.n_perturbed // 100
     assert replace(shared, n_perturbed=of_table.n_perturbed) == of_table
 

@@ -88,7 +88,7 @@ def expect_losses(
     drawn = draw_records(run, size, progress)
     if plan.keeps_persons and not drawn.is_whole:
         return "a sample of records would not have all records of a person"
-    policy, is_faster = _without_long_search(_with_room(run.policy, series), len(drawn.table))
+    policy, is_faster = without_long_search(_with_room(run.policy, series), len(drawn.table))
     is_compiled = kernels_are_compiled(
         choose_search_budget(policy.method.refine, len(drawn.table)),
         keeps_persons=plan.keeps_persons,
@@ -139,7 +139,7 @@ def _with_room(policy: Policy, series: Sequence[SeriesLink]) -> Policy:
     return alone.model_copy(update={"attributes": attributes, "privacy": privacy})
 
 
-def _without_long_search(policy: Policy, n_records: int) -> tuple[Policy, bool]:
+def without_long_search(policy: Policy, n_records: int) -> tuple[Policy, bool]:
     """Return the policy with a search that ends soon, and whether its own is longer."""
     budget = choose_search_budget(policy.method.refine, n_records)
     fast = choose_search_budget("fast", n_records)
@@ -212,17 +212,17 @@ class _Ahead:
     def _release(self, rows: Int64, name: str) -> TrialRelease:
         budget = None
         if not self.drawn.is_whole:
-            budget = self._share_search(rows.size)
+            budget = share_search(self.policy, self.drawn.n_table, rows.size)
         return make_trial(self.policy, self.drawn.table.take(rows), self.scratch / name, budget)
 
-    def _share_search(self, n_records: int) -> SearchBudget:
-        """Return the search of the whole table on some records, each searched for as long.
 
-        They are perturbed as often as the table's, and rounds end by what the table's have to save.
-        """
-        budget = choose_search_budget(self.policy.method.refine, self.drawn.n_table)
-        share = n_records / max(1, self.drawn.n_table)
-        return replace(budget, n_perturbed=round(share * budget.n_perturbed))
+def share_search(policy: Policy, n_table: int, n_records: int) -> SearchBudget:
+    """Return the search of the whole table on some records, each searched for as long.
+
+    They are perturbed as often as the table's, and rounds end by what the table's have to save.
+    """
+    budget = choose_search_budget(policy.method.refine, n_table)
+    return replace(budget, n_perturbed=round(n_records / max(1, n_table) * budget.n_perturbed))
 
 
 def _extrapolate(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tclose.assess.ahead.calibrate import calibrate
+from tclose.assess.ahead.expected_exposure import expect_exposure, warn_of_exposure
 from tclose.assess.ahead.expected_losses import (
     SAMPLED,
     SAMPLED_BY_PARTS,
@@ -18,6 +19,7 @@ from tclose.policy.policy import Policy
 from tclose.releases.manifest.plan_document import (
     CostEstimate,
     PlanDocument,
+    PlannedExposure,
     PlannedLoss,
     PlannedPrice,
 )
@@ -56,6 +58,8 @@ def plan_ahead(
             expected = expect_losses(run, plan, scratch, n_sampled, progress)
             names = [encoding.column.name for encoding in plan.encodings]
             document = _add_losses(document, names, expected)
+            exposure = expect_exposure(run, plan, scratch, n_sampled, progress)
+            document = _add_exposure(document, exposure)
             if not isinstance(expected, str) and not expected.is_faster:
                 work = expected.work
         scope = find_scope(plan, run.workspace, run.workspace.load(INSPECTION), policy.engine)
@@ -102,6 +106,14 @@ def _add_losses(
         )
         changed["suppression"] = document.suppression.model_copy(update={"price": price})
     return document.model_copy(update=changed)
+
+
+def _add_exposure(document: PlanDocument, exposure: PlannedExposure | None) -> PlanDocument:
+    """The plan with what earlier releases of the same persons and this one tell together."""
+    if exposure is None:
+        return document
+    warnings = warn_of_exposure(document.warnings, exposure, document.k)
+    return document.model_copy(update={"expected_exposure": exposure, "warnings": warnings})
 
 
 def _by_name(names: Sequence[str], losses: Float64) -> dict[str, float]:

@@ -16,10 +16,14 @@ SKETCH_SIZE = 1_024  # hashes; a share of a half is told to about 2 %
 
 @dataclass(frozen=True)
 class SharedPersons:
-    """A release, by its name and id, and about how many persons it has in common with another."""
+    """A release, by its name and id, and about how many persons it has in common with another.
+
+    ``of``: persons that it has in all.
+    """
 
     release: str
     persons: int
+    of: int
 
 
 def estimate_shared(first: PersonSketch, second: PersonSketch) -> int:
@@ -34,7 +38,9 @@ def estimate_shared(first: PersonSketch, second: PersonSketch) -> int:
 def find_shared(own: PersonSketch, origins: Mapping[str, Origin]) -> tuple[SharedPersons, ...]:
     """The releases that have persons in common with this one, those with the most first."""
     estimates = [
-        SharedPersons(name, estimate_shared(own, origin.person_sketch))
+        SharedPersons(
+            name, estimate_shared(own, origin.person_sketch), origin.person_sketch.persons
+        )
         for name, origin in origins.items()
         if origin.person_sketch is not None
     ]

@@ -120,6 +120,30 @@ class PlannedLoss(Section):
     reason: str | None = None
 
 
+class PlannedExposure(Section):
+    """What an earlier release of the same persons and this one are expected to give away together.
+
+    Shares are of persons in both, and to an intruder who knows everybody's class in both. They are
+    of two trial releases by this policy; or there is a reason why there were none.
+    """
+
+    release: str
+    """The one with most of the persons, by its name and id."""
+    persons: int
+    """Persons in both, by estimate."""
+    of_sample: int | None = None
+    """Persons in both of the trial releases."""
+    alone: float | None = None
+    """Share without another candidate."""
+    below_k: float | None = None
+    """Share with fewer than k candidates, themselves among them."""
+    one_value: dict[str, float] = Field(default_factory=dict)
+    """Share with one value left, of each confidential attribute that lasts."""
+    alone_in_one: float | None = None
+    """Share without another candidate of the persons in one of them alone; None without any."""
+    reason: str | None = None
+
+
 class PlannedPrice(Section):
     """Losses of the kept records of a sample, without and with its isolated ones."""
 
@@ -205,6 +229,8 @@ class PlanDocument(Section):
     """The columns that the policy names, in its order, in a plan that is only shown."""
     expected_loss: PlannedLoss | None = None
     """Present in a plan that is only shown."""
+    expected_exposure: PlannedExposure | None = None
+    """Present in a plan that is only shown, beside earlier releases of the same persons."""
     over_time: PlannedSeries | None = None
     suppression: PlannedSuppression | None = None
 

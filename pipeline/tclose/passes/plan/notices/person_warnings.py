@@ -8,7 +8,7 @@ from tclose.passes.plan.plan import Plan
 from tclose.passes.series.link_persons import look_up_window
 from tclose.policy import warning_kinds
 from tclose.releases.composition.noise_draws import read_neighbours, shares_input
-from tclose.releases.composition.shared_persons import find_shared
+from tclose.releases.composition.shared_persons import SharedPersons, find_shared
 from tclose.releases.manifest.internal_manifest import PersonSketch
 from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.runtime.run import INSPECTION, Run
@@ -40,15 +40,12 @@ def warn_of_kept_persons(plan: Plan) -> tuple[PlanWarning, ...]:
     return (make_warning(warning_kinds.MANY_RECORDS, message),)
 
 
-def warn_of_shared_persons(run: Run, sketches: Sequence[PersonSketch]) -> tuple[PlanWarning, ...]:
-    """Find releases in the output folder of other input files with the same persons.
+def find_shared_persons(run: Run, own: PersonSketch) -> tuple[SharedPersons, ...]:
+    """Find releases in the output folder of other input files with some of the same persons.
 
     Those of the same files have a warning of their own; what is held together with this release
     needs none.
     """
-    if not sketches:
-        return ()
-    own = sketches[0]
     digests = {content.file.sha256 for content in run.workspace.load(INSPECTION)}
     origins = read_neighbours(run.repository.output).origins
     held = () if run.policy.privacy.over_time is None else look_up_window(run)[0].releases
@@ -57,9 +54,16 @@ def warn_of_shared_persons(run: Run, sketches: Sequence[PersonSketch]) -> tuple[
         for name, one in origins.items()
         if name not in held and not shares_input(one, digests)
     }
-    shared = [one for one in find_shared(own, others) if one.persons >= LEAST_SHARE * own.persons]
+    least = LEAST_SHARE * own.persons
+    return tuple(one for one in find_shared(own, others) if one.persons >= least)
+
+
+def warn_of_shared_persons(run: Run, sketches: Sequence[PersonSketch]) -> tuple[PlanWarning, ...]:
+    """Warn of releases whose classes are made without regard to those of the same persons here."""
+    shared = () if not sketches else find_shared_persons(run, sketches[0])
     if not shared:
         return ()
+    own = sketches[0]
     named = ", ".join(
         f"{one.persons / own.persons:.0%} in {one.release}" for one in shared[:_MOST_NAMED]
     )
