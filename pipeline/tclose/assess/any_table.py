@@ -46,7 +46,7 @@ def check_rows(
     _check_columns(table, [*quasi, *(attribute.name for attribute in confidential)])
     keys = [code_values_apart(table[name], name) for name in quasi]
     columns = [resolve_column(a, plain_type(table.schema.field(a.name).type)) for a in confidential]
-    measured = [_measure(table.select([column.name]), column) for column in columns]
+    measured = [measure_column(table.select([column.name]), column) for column in columns]
     distributions = tuple(distribution for distribution, _ in measured)
     codes = np.array([value_codes for _, value_codes in measured], dtype=np.int64)
     limits = tuple(column.limit for column in columns)
@@ -86,7 +86,7 @@ def code_values_apart(values: pa.ChunkedArray, name: str) -> Int64:
     return cast(Int64, listed.indices.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
-def _measure(table: pa.Table, column: Column) -> tuple[Distribution, Int64]:
+def measure_column(table: pa.Table, column: Column) -> tuple[Distribution, Int64]:
     """The distribution of a confidential attribute, and each row's place in it: int64 (n,)."""
     table = table.cast(pa.schema([(column.name, plain_type(column.type))])).combine_chunks()
     if column.distance is Distance.EQUAL:

@@ -37,11 +37,13 @@ def add_attack_options(command: argparse.ArgumentParser) -> None:
         help="confidential columns whose values last (default: those that are found to)",
     )
     add_overrides(command, "the policies, as the runs did")
-    add("--k", type=int, help="persons of a cell, at least (default: k of the policies)")
+    add("--k", type=int, help="persons of a cell, at least (default: what a series promises, "
+        "otherwise k of the policies)")  # fmt: skip
     add("--t", type=_read_t, help="distance of a cell, at most, in every confidential column "
-        "(default: t of the policies)")  # fmt: skip
+        "(default: what a series promises, otherwise t of the policies)")  # fmt: skip
     add("--verify", action="store_true",
-        help="exit status 3 unless all releases together hold k and t")  # fmt: skip
+        help="exit status 3 unless all releases together hold k and t; those of a series for the "
+        "persons it promises them")  # fmt: skip
     add("--json", action="store_true", help="print all figures as JSON")
     add_quiet(command)
 

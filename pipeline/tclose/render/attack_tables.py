@@ -7,6 +7,7 @@ from tclose.assess.over_time.attack_result import (
     PersonExposure,
     RefinementCheck,
 )
+from tclose.passes.series.series_verdict import UNITE
 from tclose.render.text_tables import align_rows, render_table
 
 
@@ -28,17 +29,47 @@ def report_attack(result: AttackResult) -> str:
 
 
 def _describe_refinement(check: RefinementCheck | None) -> list[tuple[str, str]]:
-    """The verdict on the cells of all releases."""
+    """The verdict on the cells of all releases, and of whom it is."""
     if check is None:
-        return []
+        return [("all releases together", "not decided: the class of each person is not known")]
     sizes = (
         f"{check.cells:,}, the smallest of {check.smallest:,}; {check.below_k:,} below {check.k}"
     )
     return [
-        ("all releases together", "PASS" if check.passed else "FAIL"),
+        ("all releases together", _describe_verdict(check)),
+        ("  asked", _describe_asked(check)),
         ("  cells", sizes),
         *((f"  t of {one.attribute}", _describe_distance(one)) for one in check.distances),
+        *_describe_left(check),
     ]
+
+
+def _describe_verdict(check: RefinementCheck) -> str:
+    """PASS or FAIL, and of whom where it is not of all."""
+    verdict = "PASS" if check.passed else "FAIL"
+    return verdict if check.left is None else f"{verdict} for the persons of the newest"
+
+
+def _describe_asked(check: RefinementCheck) -> str:
+    """Say which cells are held to k and t, and who promised that."""
+    if check.series is None:
+        return "k and t of every cell, though these releases promise nothing together"
+    whose = "all cells" if check.left is None else "cells of the persons of the newest release"
+    return f"k and t of {whose}, of which series {check.series} promises them"
+
+
+def _describe_left(check: RefinementCheck) -> list[tuple[str, str]]:
+    """Persons of whom a series promises nothing, and how many of them are found."""
+    left = check.left
+    if left is None:
+        return []
+    text = (
+        f"{left.persons:,} persons, {left.found:,} of them in cells below {check.k} or above a t: "
+        f"told, and no part of the verdict (departures: {check.departures})"
+    )
+    if check.departures == UNITE:
+        text += "; tclose audit --series decides whether subtraction finds fewer than k"
+    return [("  not in the newest", text)]
 
 
 def _describe_distance(one: CellDistance) -> str:

@@ -27,6 +27,7 @@ from tclose.assess.over_time.lasting_values import (
 from tclose.assess.over_time.person_records import PersonRecords, read_person_records
 from tclose.assess.over_time.published import Published, read_published
 from tclose.assess.over_time.refinement_check import check_refinement
+from tclose.assess.over_time.series_promise import SeriesPromise, find_promise, read_section
 from tclose.data.keys import Encoding, is_text
 from tclose.data.places.locations import Location
 from tclose.errors import DataError, UsageError
@@ -38,6 +39,11 @@ from tclose.runtime.monitoring.progress import Progress
 _UNTOLD = (
     "{place}: the policy and its input do not give its rows, so the class of each person is not "
     "known; name the policy, the input and the version that it was made with"
+)
+_UNREGISTERED = (
+    "{place}: its register, the key and the originals do not give its rows, so the class of each "
+    "person is not known: records are held in it, somebody was forgotten, or key or originals are "
+    "others; `tclose audit --series` decides what a series holds"
 )
 _FOREIGN = "{place}: is no release of tclose, so the class of each person is not known"
 
@@ -60,7 +66,8 @@ def attack_releases(
     person : the column of the originals that says whom a record is about, or None for that of role
         person
     persistent : confidential columns whose values last, or None for those that are found to
-    k, t : what the releases are held to together, or None for what the policies ask
+    k, t : what the releases are held to together, or None for what a series promises, or else the
+        policies ask
 
     Raises
     ------
@@ -78,8 +85,10 @@ def attack_releases(
     tables = [one.confidential for one in published], [one.table for one in records]
     shares = measure_persistence(common_attributes(*tables), tables[1], persons.of_records)
     values = code_lasting(choose_persistent(shares, persistent), *tables)
+    promise = find_promise(published)
+    least = min(p.privacy.k for p in policies) if promise is None else promise.k
     intruder = Intruder(
-        k=min(policy.privacy.k for policy in policies) if k is None else k,
+        k=least if k is None else k,
         values=values,
         published=count_published(values, [one.class_of for one in published]),
         true_values=persons.last(values.records),
@@ -100,7 +109,7 @@ def attack_releases(
         by_linking=by_linking,
         refinement=None
         if true is None
-        else _check(intruder.k, t, true, persons, published, policies),
+        else _check((intruder.k, t, promise), true, persons, published, policies),
         notes=tuple(_describe_unknown(p) for p, r, _ in pairs if r.person_of_row is None),
     )
 
@@ -116,14 +125,13 @@ def _check_call(n_releases: int, n_policies: int, k: int | None) -> None:
 
 
 def _check(
-    k: int,
-    t: Fraction | None,
+    asked: tuple[int, Fraction | None, SeriesPromise | None],
     true: Sequence[Membership],
     persons: "_Persons",
     published: Sequence[Published],
     policies: Sequence[Policy],
 ) -> RefinementCheck:
-    """Hold the common refinement to k and t."""
+    """Hold the common refinement to the k and t that are asked, or promised."""
     confidential = [
         [a for a in policy.resolve_attributes() if a.role is Role.CONFIDENTIAL]
         for policy in policies
@@ -133,7 +141,7 @@ def _check(
         for one, of_rows in zip(published, persons.of_rows, strict=True)
         if of_rows is not None
     ]
-    return check_refinement(true, rows, confidential, k, t)
+    return check_refinement(true, rows, confidential, *asked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,4 +245,7 @@ def _is_generalised(encoding: Encoding, published: Published) -> bool:
 
 
 def _describe_unknown(published: Published) -> str:
-    return (_FOREIGN if published.manifest is None else _UNTOLD).format(place=published.place)
+    if published.manifest is None:
+        return _FOREIGN.format(place=published.place)
+    told = _UNTOLD if read_section(published) is None else _UNREGISTERED
+    return told.format(place=published.place)

@@ -61,14 +61,35 @@ class CellDistance:
 
 
 @dataclass(frozen=True)
+class LeftPersons:
+    """Persons who are not in the newest release of a series, where nothing is promised of them.
+
+    ``found``: those in cells of fewer than k persons or above a t, of which there are
+    ``failing_cells``.
+    """
+
+    persons: int
+    cells: int
+    failing_cells: int
+    found: int
+
+
+@dataclass(frozen=True)
 class RefinementCheck:
-    """True if the common refinement of the releases has k persons and t in every cell."""
+    """True if the common refinement of the releases has k persons and t in every cell.
+
+    Of releases of one window of a series, ``series``, every cell is one of what these promise:
+    ``left`` are persons of whom that is nothing, because ``departures`` are reported or united.
+    """
 
     k: int
     cells: int
     smallest: int
     below_k: int
     distances: tuple[CellDistance, ...]
+    series: str | None = None
+    departures: str | None = None
+    left: LeftPersons | None = None
 
     @property
     def passed(self) -> bool:
@@ -80,7 +101,7 @@ class RefinementCheck:
 class AttackResult:
     """The attack on several releases.
 
-    ``persons``: of each release; ``k``: the smallest that a policy asks for; ``persists``: of each
+    ``persons``: of each release; ``k``: what cells are held to; ``persists``: of each
     confidential attribute the share of persons of two releases in a row whose value is the same,
     and ``persistent`` those that are intersected; ``classes_known``, ``refinement``: None where the
     classes are not known.

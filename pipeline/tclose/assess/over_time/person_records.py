@@ -16,7 +16,8 @@ from tclose.assess.complete_records import read_complete
 from tclose.assess.linking import read_verified_rows
 from tclose.assess.originals import WHOLE, gives_rows_of
 from tclose.assess.over_time.published import Published
-from tclose.assess.over_time.registered_rows import find_registered, is_of_series
+from tclose.assess.over_time.registered_rows import find_registered
+from tclose.assess.over_time.series_promise import read_section
 from tclose.assess.sample import local_sample
 from tclose.data.encodings import make_encoding
 from tclose.data.keys import Encoding
@@ -68,7 +69,7 @@ def read_person_records(
     persons = _as_texts(table[person], person, published.place)
     if published.manifest is None:
         return PersonRecords(persons, table, _make_encodings(summary), None)
-    if is_of_series(published):
+    if read_section(published) is not None:
         column = next(c for c in summary.source.columns if c.name == person)
         encodings = _make_encodings(summary)
         records = find_registered(policy, published, table, column)

@@ -7,18 +7,22 @@ cells keep both, so that subsets of the releases hold it too.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 
-from tclose.assess.any_table import check_rows
-from tclose.assess.over_time.attack_result import CellDistance, RefinementCheck
+from tclose.assess.any_table import measure_column
+from tclose.assess.over_time.attack_result import CellDistance, LeftPersons, RefinementCheck
 from tclose.assess.over_time.cells import Membership, first_cell, refine_cells
-from tclose.data.files.column_names import free_name
-from tclose.model.array_types import Int64
+from tclose.assess.over_time.series_promise import SeriesPromise
+from tclose.data.columns import resolve_column
+from tclose.data.keys import plain_type
+from tclose.kernels.aggregate import group_by_label
+from tclose.model.array_types import Bools, Int64
 from tclose.model.attributes import Attribute
-from tclose.model.verification import Verdict
+from tclose.privacy.t_closeness import class_distances, classes_above
 
 
 def check_refinement(
@@ -27,6 +31,7 @@ def check_refinement(
     attributes: Sequence[Sequence[Attribute]],
     k: int,
     t: Fraction | None,
+    promise: SeriesPromise | None = None,
 ) -> RefinementCheck:
     """Decide whether cells have k persons, and are within t of every release.
 
@@ -36,6 +41,7 @@ def check_refinement(
     rows : of each release the confidential values, and the person of each row, int64 (n,)
     attributes : the confidential attributes of each release, each with its ``max_emd`` or None
     t : for all of them, or None for the t of each; those that have none are left out
+    promise : of releases of a series; None if all cells are held to k and t
 
     Raises
     ------
@@ -45,43 +51,101 @@ def check_refinement(
     cells = first_cell(memberships[0].n_persons)
     for membership in memberships:
         cells = refine_cells(cells, membership)
-    verdicts = [
-        _check_release(table, cells.cell[persons], _limit(of, table, t), k)
+    of_person, sizes = cells.cell, cells.sizes
+    is_held = np.ones(sizes.size, dtype=np.bool_)
+    if promise is not None and not promise.holds_for_leavers:
+        is_held[:] = False
+        is_held[of_person[memberships[promise.newest].is_present]] = True
+    measured = [
+        one
         for (table, persons), of in zip(rows, attributes, strict=True)
+        for one in _measure(table, of_person[persons], _limit(of, table, t, promise), sizes.size)
     ]
-    sizes = cells.sizes
+    is_failing = sizes < k
+    for one in measured:
+        is_failing[one.cells[one.is_above]] = True
     return RefinementCheck(
         k=k,
-        cells=sizes.size,
-        smallest=int(sizes.min()),
-        below_k=int((sizes < k).sum()),
-        distances=_merge_distances(verdicts),
+        cells=int(is_held.sum()),
+        smallest=int(sizes[is_held].min()),
+        below_k=int((sizes[is_held] < k).sum()),
+        distances=_merge_distances(measured, is_held),
+        series=None if promise is None else promise.series,
+        departures=None if promise is None else promise.departures,
+        left=None if is_held.all() else _count_left(sizes, is_held, is_failing),
     )
 
 
-def _limit(attributes: Sequence[Attribute], table: pa.Table, t: Fraction | None) -> list[Attribute]:
-    """The attributes of the table that are held to a t, with it."""
-    there = [a for a in attributes if a.name in table.column_names and a.max_emd is not None]
-    return there if t is None else [replace(attribute, max_emd=t) for attribute in there]
+def _limit(
+    attributes: Sequence[Attribute],
+    table: pa.Table,
+    t: Fraction | None,
+    promise: SeriesPromise | None,
+) -> list[Attribute]:
+    """The attributes of the table that are held to a t, with it: the one asked, or promised."""
+    limits = {a.name: a.max_emd if promise is None else promise.limits.get(a.name)
+              for a in attributes if a.name in table.column_names}  # fmt: skip
+    return [
+        replace(attribute, max_emd=limits[attribute.name] if t is None else t)
+        for attribute in attributes
+        if limits.get(attribute.name) is not None
+    ]
 
 
-def _check_release(
-    table: pa.Table, cells: Int64, attributes: Sequence[Attribute], k: int
-) -> Verdict:
-    name = free_name("cell", table.column_names)
-    verdict, _ = check_rows(table.append_column(name, pa.array(cells)), [name], attributes, k)
-    return verdict
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """Distances of the cells of one release in one attribute.
+
+    ``cells`` int64 (m,): those that are in it; ``distances`` float64 (m,); ``is_above`` bool (m,).
+    """
+
+    attribute: str
+    t: float
+    cells: Int64
+    distances: np.ndarray
+    is_above: Bools
 
 
-def _merge_distances(verdicts: Sequence[Verdict]) -> tuple[CellDistance, ...]:
-    """The worst of each attribute over all releases."""
+def _measure(
+    table: pa.Table, cells: Int64, attributes: Sequence[Attribute], n_cells: int
+) -> list[_Measured]:
+    """Measure the cells of a release; ``cells`` int64 (n,): of each row."""
+    order, starts = group_by_label(cells, n_cells)
+    there = np.flatnonzero(np.diff(starts))  # the others are absent from it
+    starts = np.append(starts[there], starts[-1])
+    measured = []
+    for attribute in attributes:
+        column = resolve_column(attribute, plain_type(table.schema.field(attribute.name).type))
+        distribution, codes = measure_column(table.select([attribute.name]), column)
+        members, limit = codes[order], attribute.max_emd
+        assert limit is not None
+        distances = class_distances(members, starts, distribution)
+        is_above = np.zeros(there.size, dtype=np.bool_)
+        is_above[classes_above(distances, limit, members, starts, distribution)] = True
+        measured.append(_Measured(attribute.name, float(limit), there, distances, is_above))
+    return measured
+
+
+def _merge_distances(measured: Sequence[_Measured], is_held: Bools) -> tuple[CellDistance, ...]:
+    """The worst of each attribute over all releases, of the cells that are held to k and t."""
     distances: dict[str, CellDistance] = {}
-    for one in (attribute for verdict in verdicts for attribute in verdict.attributes):
-        before = distances.get(one.name, CellDistance(one.name, float(one.max_emd), 0.0, 0))
-        distances[one.name] = CellDistance(
-            one.name,
-            min(before.t, float(one.max_emd)),
-            max(before.largest_emd, one.largest_emd),
-            before.cells_above + one.n_violating,
+    for one in measured:
+        held = is_held[one.cells]
+        before = distances.get(one.attribute, CellDistance(one.attribute, one.t, 0.0, 0))
+        distances[one.attribute] = CellDistance(
+            one.attribute,
+            min(before.t, one.t),
+            max(before.largest_emd, float(one.distances[held].max(initial=0.0))),
+            before.cells_above + int(one.is_above[held].sum()),
         )
     return tuple(distances.values())
+
+
+def _count_left(sizes: Int64, is_held: Bools, is_failing: Bools) -> LeftPersons:
+    """Count the persons who are not in the newest release, and those who are found."""
+    return LeftPersons(
+        persons=int(sizes[~is_held].sum()),
+        cells=int((~is_held).sum()),
+        failing_cells=int((is_failing & ~is_held).sum()),
+        found=int(sizes[is_failing & ~is_held].sum()),
+    )

@@ -21,14 +21,6 @@ from tclose.releases.series.register_file import load_register
 from tclose.releases.series.series_history import SeriesRelease
 
 
-def is_of_series(published: Published) -> bool:
-    """Return whether a release says that it was made with regard to others."""
-    if published.release is None:
-        return False
-    internal = read_internal(published.release)
-    return internal is not None and internal.over_time is not None
-
-
 def find_registered(
     policy: Policy, published: Published, table: pa.Table, person: Column
 ) -> Int64 | None:
