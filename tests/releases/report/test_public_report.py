@@ -312,6 +312,16 @@ def test_where_k_counts_persons_the_report_says_how_many(tmp_path):
     said = Page((release(document).folder / "report.html").read_text()).text
     assert "with those of at least 2 other persons, who may have several each" in said
     assert re.search(r"persons\s+60\s+persons in a class\s+3 to ", said)
+    assert "counts records" not in said
+
+
+def test_where_k_counts_records_both_reports_say_so(page, made):
+    said = "k counts records and not persons, because no column says whose a record is"
+    assert said in page.text
+    assert re.search(r"k counts\s+records\s+k, asked", page.text)
+    inside = Page((made.folder / "internal" / "report.html").read_text()).text
+    assert "No column says whose a record is, so each is taken for another person's." in inside
+    assert re.search(r"k counts\s+records\s+k, asked", inside)
 
 
 def test_on_paper_every_page_says_which_release_it_is_of(made):

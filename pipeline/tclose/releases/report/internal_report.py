@@ -145,6 +145,8 @@ def _show_risk(manifest: InternalManifest) -> str:
         else f"The records are {100 * fraction:.3g} % of their population "
         "(input.sampling_fraction), so a class stands for more persons than it has records."
     )
+    if persons is None:
+        of += " No column says whose a record is, so each is taken for another person's."
     rows = [
         ("prosecutor", "knows that the person is in the data", f"{risk.prosecutor:.3g}, at most"),
         ("journalist", "does not know that", f"{risk.journalist:.3g}, estimated"),

@@ -93,10 +93,10 @@ def show_verdict(manifest: Manifest) -> str:
 
 
 def count_persons(privacy: Privacy) -> list[tuple[str, str]]:
-    """List how many persons there are, in all and in a class; nothing where k counts records."""
+    """List how many persons there are, in all and in a class; or say that k counts records."""
     persons = privacy.persons
     if persons is None:
-        return []
+        return [("k counts", "records")]
     sizes = f"{persons.classes.smallest:,} to {persons.classes.largest:,}"
     pairs = [("persons", f"{persons.persons:,}"), ("persons in a class", sizes)]
     if persons.in_several_classes is not None:
@@ -127,7 +127,15 @@ def _explain_k(manifest: Manifest) -> list[str]:
             "class, and cannot tell which of its records is the person's."
         )
     ]
-    if persons is not None and persons.in_several_classes == 0:
+    if persons is None:
+        parts.append(
+            paragraph(
+                "k counts records and not persons, because no column says whose a record is. Where "
+                f"persons have several records here, a class may be of fewer than {k.asked:,} "
+                "persons, and all of its records may be one person's."
+            )
+        )
+    elif persons.in_several_classes == 0:
         parts.append(
             paragraph(
                 "All records of a person are in one class. So a value that is the same in all of "
