@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from support.cases.people import read_document, write_policy
+from support.cases.series_months import write_months
 from tclose.cli.main import main
 from tclose.data.synthetic.panel_files import write_panel
 
@@ -59,6 +60,22 @@ def test_persons_of_an_earlier_release(months: Months, capsys: Any) -> None:
     assert 75 <= share <= 85
     assert main(["run", months.policy(1), "--quiet"]) == 0
     assert "warning TC-W008: of the 1,500 persons about" in capsys.readouterr().err
+
+
+def test_releases_that_the_window_has_left_are_called_so(tmp_path: Path, capsys: Any) -> None:
+    """They are of the series, and an officer who reads of other releases would look for them."""
+    panel = write_months(tmp_path / "panel", 3)
+    first, second, last = panel.publish(0, 1, 2, window=2)
+    warned = [w["message"] for w in last.internal["warnings"] if w["code"] == "TC-W008"]
+    assert [w for w in second.internal.get("warnings", []) if w["code"] == "TC-W008"] == []
+    named = f"{first.folder.parent.name}/{first.folder.name} (of this series, before its window)"
+    assert f"{named}; the window of the series has left them, and nothing holds" in warned[0]
+    report = (last.folder / "internal" / "report.html").read_text()
+    assert "but for those of series panel, which its window has left" in report
+    (path := tmp_path / "next.yaml").write_text(json.dumps(panel.policy(2, window=2, k=2)))
+    assert main(["plan", str(path), "--quiet"]) == 0
+    told = capsys.readouterr().out
+    assert "how many of them was not estimated: classes of a series are made with" in told
 
 
 def test_strict_policy_refuses(months: Months, capsys: Any) -> None:

@@ -18,12 +18,13 @@ SKETCH_SIZE = 1_024  # hashes; a share of a half is told to about 2 %
 class SharedPersons:
     """A release, by its name and id, and about how many persons it has in common with another.
 
-    ``of``: persons that it has in all.
+    ``of``: persons that it has in all; ``series``: that it is of, or None.
     """
 
     release: str
     persons: int
     of: int
+    series: str | None = None
 
 
 def estimate_shared(first: PersonSketch, second: PersonSketch) -> int:
@@ -39,7 +40,10 @@ def find_shared(own: PersonSketch, origins: Mapping[str, Origin]) -> tuple[Share
     """The releases that have persons in common with this one, those with the most first."""
     estimates = [
         SharedPersons(
-            name, estimate_shared(own, origin.person_sketch), origin.person_sketch.persons
+            name,
+            estimate_shared(own, origin.person_sketch),
+            origin.person_sketch.persons,
+            None if origin.over_time is None else origin.over_time.series,
         )
         for name, origin in origins.items()
         if origin.person_sketch is not None

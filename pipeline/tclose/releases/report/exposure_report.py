@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tclose.releases.manifest.inside_sections import EarlierRelease, ExposureSection, SeriesSection
+from tclose.releases.manifest.inside_sections import EarlierRelease, SeriesSection
 from tclose.releases.manifest.internal_manifest import InternalManifest
 from tclose.releases.report.html_parts import data_table, paragraph, section
 
@@ -23,7 +23,7 @@ def show_exposure(manifest: InternalManifest) -> str:
     """Show what releases give away together, by internal manifests of this one and earlier ones."""
     parts = [
         *_show_series(manifest.over_time),
-        *_show_others(manifest.exposure, manifest.privacy.k.asked),
+        *_show_others(manifest),
         *_show_table(manifest),
     ]
     if manifest.privacy.counted != "persons":
@@ -75,8 +75,9 @@ def _tell_exposed(series: SeriesSection) -> str:
     )
 
 
-def _show_others(exposure: ExposureSection | None, k: int) -> Iterable[str]:
+def _show_others(manifest: InternalManifest) -> Iterable[str]:
     """Releases that this one is not held together with."""
+    exposure, k = manifest.exposure, manifest.privacy.k.asked
     if exposure is None:
         return
     apart = [one for one in exposure.earlier if not one.is_held]
@@ -91,11 +92,16 @@ def _show_others(exposure: ExposureSection | None, k: int) -> Iterable[str]:
     )  # fmt: skip
     at_least = "At least " if exposure.more else ""
     count = f"{at_least}{max(1, len(apart)):,}"
+    past = (
+        ""
+        if manifest.over_time is None
+        else f", but for those of series {manifest.over_time.series}, which its window has left"
+    )
     yield paragraph(
         f"{count} earlier releases in the output folder are about some of "
         f"this one's {exposure.persons:,} persons and are not held together with it.{share} Their "
-        "classes were made without regard to each other, so that whoever has two can find persons "
-        f"among fewer than k = {k:,}; tclose attack measures how many."
+        f"classes were made without regard to each other{past}, so that whoever has two can find "
+        f"persons among fewer than k = {k:,}; tclose attack measures how many."
     )
 
 

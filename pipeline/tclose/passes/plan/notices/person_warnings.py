@@ -64,12 +64,35 @@ def warn_of_shared_persons(run: Run, sketches: Sequence[PersonSketch]) -> tuple[
     if not shared:
         return ()
     own = sketches[0]
-    named = ", ".join(
-        f"{one.persons / own.persons:.0%} in {one.release}" for one in shared[:_MOST_NAMED]
-    )
-    more = f" and in {len(shared) - _MOST_NAMED:,} more" if len(shared) > _MOST_NAMED else ""
+    series = None if run.policy.privacy.over_time is None else run.policy.series_name
     message = (
-        f"of the {own.persons:,} persons about {named}{more}; their classes are made without "
-        "regard to each other: together the releases leave persons among fewer than k, or alone"
+        f"of the {own.persons:,} persons about {_name_shared(own, shared, series)}; "
+        f"{_say_why(shared, series)}: together the releases leave persons among fewer than k, or "
+        "alone"
     )
     return (make_warning(warning_kinds.SAME_PERSONS, message),)
+
+
+def _name_shared(own: PersonSketch, shared: Sequence[SharedPersons], series: str | None) -> str:
+    """Name the releases with most of the persons, and those that the series' window has left."""
+    named = ", ".join(
+        f"{one.persons / own.persons:.0%} in {one.release}"
+        + (" (of this series, before its window)" if _is_past(one, series) else "")
+        for one in shared[:_MOST_NAMED]
+    )
+    n_more = len(shared) - _MOST_NAMED
+    return named + (f" and in {n_more:,} more" if n_more > 0 else "")
+
+
+def _say_why(shared: Sequence[SharedPersons], series: str | None) -> str:
+    if all(_is_past(one, series) for one in shared):
+        return (
+            "the window of the series has left them, and nothing holds them together with this one "
+            "(a larger window would)"
+        )
+    return "their classes are made without regard to each other"
+
+
+def _is_past(one: SharedPersons, series: str | None) -> bool:
+    """Return whether a release is of this one's series, which holds it no longer."""
+    return series is not None and one.series == series
