@@ -23,11 +23,24 @@ def test_leavers_of_united_classes_are_not_found_by_subtraction(
     series = SeriesSection.model_construct(
         series="panel", number=2, window=12, k=5, t={"income": 0.1}, departures=departures,
         cells=112, smallest_cell=10, largest_emd={"income": 0.09}, left_out=0, leavers=37,
-        leavers_exposed=9, leaver_groups_below_k=0, smallest_leaver_group=6,
+        leavers_exposed=9, releases=["panel-1/a", "panel-2/b"],
+        leaver_groups_below_k=0, smallest_leaver_group=6,
     )  # fmt: skip
     rows = series_rows(series)
+    assert rows[0] == ("over time", "release 2 of panel, window 12, after panel-2/b")
     assert ("  left", left) in rows
     assert [row for row in rows if row[0] == "  by subtraction"] == others
+
+
+def test_nobody_has_left_before_the_first_release() -> None:
+    series = SeriesSection.model_construct(
+        series="panel", number=1, window=12, k=5, t={}, departures="report", cells=112,
+        smallest_cell=10, largest_emd={}, left_out=0, leavers=0, leavers_exposed=0, releases=[],
+        stale=0,
+    )  # fmt: skip
+    rows = series_rows(series)
+    assert rows[0] == ("over time", "release 1 of panel, window 12")
+    assert [row for row in rows if row[0] == "  left"] == []
 
 
 def test_a_release_that_stands_alone_has_none() -> None:

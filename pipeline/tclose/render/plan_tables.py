@@ -1,5 +1,6 @@
 """A plan in plain text: what will be done with each column, what it costs, and why."""
 
+from tclose.passes.series.series_verdict import DROP
 from tclose.releases.manifest.plan_document import (
     CostEstimate,
     PlanDocument,
@@ -72,10 +73,16 @@ def _series_rows(series: PlannedSeries | None) -> list[tuple[str, str]]:
     room = (
         f"new classes of {series.made_k:,} persons within {closest}, if {series.churn:.1%} leave "
         f"from one release to the next; cells that fall below k = {series.k} then take "
-        f"{series.expected_left_out:.2%} of the records, and {series.expected_classes_left:.0%} of "
-        f"the classes are left by 1 to {series.k - 1} persons each time"
+        f"{series.expected_left_out:.2%} of the records, and {_format_classes_left(series)} are "
+        f"left by 1 to {series.k - 1} persons each time"
     )
     rows = [("room over time", room)]
+    if series.departures == DROP and series.expected_records_left is not None:
+        dropped = (
+            f"about {series.expected_records_left:.0%} of the records from one release to the "
+            "next, which stay out for the window; releases that lack more than half are refused"
+        )
+        rows.append(("dropped over time", dropped))
     if series.earlier:
         cost = (
             f"{series.leavers:,} persons of the release before are not in this one; "
@@ -90,6 +97,14 @@ def _series_rows(series: PlannedSeries | None) -> list[tuple[str, str]]:
             ("forgotten", f"{series.forgotten:,} records of persons who were, left out of these")
         )
     return rows
+
+
+def _format_classes_left(series: PlannedSeries) -> str:
+    """Format how many classes are left by some: of a trial, or of the size they are made of."""
+    share = f"{series.expected_classes_left:.0%}"
+    if series.expected_records_left is None:
+        return f"{share} of classes of {series.made_k:,}, and more of larger ones,"
+    return f"{share} of the classes, with {series.expected_records_left:.0%} of the records,"
 
 
 def _format_held(series: PlannedSeries, most: float) -> str:

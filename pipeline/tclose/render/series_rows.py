@@ -12,15 +12,17 @@ def series_rows(series: SeriesSection | None) -> list[tuple[str, str]]:
         f"{series.leavers:,} persons of the release before, {series.leavers_exposed:,} of them "
         f"{describe_found(series.departures)} ({series.departures})"
     )
+    place = f"release {series.number:,} of {series.series}, window {series.window:,}"
+    before = f", after {series.releases[-1]}" if series.releases else ""
     rows = [
-        ("over time", f"release {series.number:,} of {series.series}, window {series.window:,}"),
+        ("over time", place + before),
         ("  cells", cells),
         *(
             (f"  t of {name}", f"asked {t:g}, largest EMD of a cell {series.largest_emd[name]:.6f}")
             for name, t in series.t.items()
         ),
         ("  left out", f"{series.left_out:,} records, so that cells hold"),
-        ("  left", left),
+        *([("  left", left)] if series.releases else []),
     ]
     if series.departures == "unite":
         groups = f"{series.leaver_groups_below_k or 0:,} groups below {series.k:,}"

@@ -32,6 +32,7 @@ from tclose.passes.persons import person_numbers
 from tclose.passes.publish import publish as publishing
 from tclose.passes.release import open_release, run_release
 from tclose.passes.series import link_persons
+from tclose.passes.series.headroom import share_of_classes_left
 from tclose.passes.series.link_persons import SeriesLink
 from tclose.passes.series.window import window_persons
 from tclose.policy.policy import parse_policy
@@ -241,6 +242,35 @@ def test_plan_of_the_first_month_has_the_price_of_its_room(
     assert main(["plan", str(path), "--json", "--quiet"]) == 0
     by_itself = json.loads(capsys.readouterr().out)["expected_loss"]["total"]
     assert by_itself < 0.9 * planned["expected_loss"]["total"]
+
+
+def test_plan_of_the_first_month_says_what_dropping_comes_to(
+    months: SeriesMonths, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the classes of a trial, which are larger than they are asked to be."""
+    place = SeriesMonths(tmp_path, months.files)
+    policy = place.policy(0, departures="drop", churn=0.03)
+    (path := tmp_path / "first.yaml").write_text(json.dumps(policy))
+    assert main(["plan", str(path), "--json", "--quiet"]) == 0
+    said = json.loads(capsys.readouterr().out)["over_time"]
+    assert main(["plan", str(path), "--quiet"]) == 0
+    share = f"{said['expected_records_left']:.0%} of the records"
+    shown = capsys.readouterr().out
+    assert f"of the classes, with {share}, are left by 1 to {K - 1} persons each time" in shown
+    assert f"about {share} from one release to the next, which stay out for the window" in shown
+    first, second = place.publish(0, 1, departures="drop", churn=0.03)
+    sizes = np.array([*Counter(c for c, _ in read_classes(first).values()).values()])
+    left = [share_of_classes_left(size, K, 0.03) for size in sizes.tolist()]
+    assert said["expected_classes_left"] == pytest.approx(np.mean(left), abs=0.02)
+    assert said["expected_records_left"] == pytest.approx(np.average(left, weights=sizes), abs=0.02)
+    dropped = second.internal["over_time"]["left_out"]
+    assert dropped / 700 == pytest.approx(said["expected_records_left"], abs=0.1)
+    assert said["expected_classes_left"] > share_of_classes_left(said["made_k"], K, 0.03)
+    elsewhere = ["--set", f"output.path={tmp_path / 'none'}", "--sample", "0"]  # without a trial
+    assert main(["plan", str(path), "--quiet", *elsewhere]) == 0
+    assert f"of classes of {said['made_k']}, and more of larger ones, are left by" in (
+        capsys.readouterr().out
+    )
 
 
 def test_one_run_at_a_time(copied: SeriesMonths) -> None:

@@ -20,9 +20,6 @@ import pyarrow as pa
 from tclose.assess.ahead.drawn_records import draw_records
 from tclose.assess.ahead.expected_losses import share_search, without_long_search
 from tclose.assess.ahead.trial_release import make_trial
-from tclose.assess.any_table import code_values_apart
-from tclose.assess.linkage import find_points
-from tclose.assess.linking import read_verified_rows
 from tclose.assess.over_time.attack_result import Knowledge
 from tclose.assess.over_time.cells import Membership, place_persons
 from tclose.assess.over_time.intruder import Intruder, count_published
@@ -32,13 +29,12 @@ from tclose.model.array_types import Bools, Int64
 from tclose.model.column_terms import Role
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES
 from tclose.passes.plan.notices.person_warnings import find_shared_persons
-from tclose.passes.plan.plan import PLAN, Plan
+from tclose.passes.plan.plan import Plan
 from tclose.policy.policy import Policy
 from tclose.policy.warning_kinds import SAME_PERSONS
 from tclose.releases.composition.shared_persons import SharedPersons
 from tclose.releases.manifest.plan_document import PlannedExposure, PlanWarning
 from tclose.releases.manifest.privacy_summary import three_digits
-from tclose.runtime.artifacts.arrays import column_array
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import Run
 
@@ -120,14 +116,7 @@ def _try(
 def _release(policy: Policy, records: pa.Table, place: Path, n_table: int) -> Int64:
     """Release records as those of a table of ``n_table`` are; the class of each: int64 (n,)."""
     budget = share_search(policy, n_table, len(records))
-    trial = make_trial(policy, records, place, budget)
-    encodings = trial.run.workspace.load(PLAN).encodings
-    names = [e.column.name for e in encodings] + list(policy.output.partition_by)
-    rows = pa.concat_tables(list(read_verified_rows(trial.run)))
-    classes = np.empty(len(records), dtype=np.int64)
-    _, class_of, _ = find_points([code_values_apart(rows[name], name) for name in names])
-    classes[column_array(rows, trial.number)] = class_of
-    return classes
+    return make_trial(policy, records, place, budget).find_classes()
 
 
 def _attack(

@@ -59,7 +59,8 @@ class ExpectedLosses:
     ``n_left_out``:
     records of the sample that are kept, and that are left out; ``work``: seconds that the classes
     of all records are expected to take, None where that is not known; ``is_faster``:
-    the search was a shorter one; ``shares``: of the categories of the sample, by column.
+    the search was a shorter one; ``shares``: of the categories of the sample, by column;
+    ``class_sizes`` int64 (c,): records of each class of the sample's release.
     """
 
     sampled: Float64
@@ -70,6 +71,7 @@ class ExpectedLosses:
     work: ClassWork | None
     is_faster: bool
     shares: Mapping[str, CategoryShares]
+    class_sizes: Int64
 
 
 def expect_losses(
@@ -165,6 +167,7 @@ class _Ahead:
         is_priced = bool(left_out.any()) and by_record
         with progress.following("try", len(sizes) + is_priced, label="trying on some") as step:
             counts, losses, works, shares = [], [], [], dict[str, CategoryShares]()
+            sizes_of_classes = np.empty(0, dtype=np.int64)
             for size in sizes:
                 rows = self._choose(size)
                 trial = self._release(rows[~left_out[rows]], f"kept-{size}")
@@ -172,6 +175,7 @@ class _Ahead:
                 losses.append(trial.measure_all(encodings))
                 works.append(trial.class_work)
                 shares = trial.describe_shares()
+                sizes_of_classes = np.bincount(trial.find_classes())
                 step()
             falls = [not self._has_heavy_tails(encoding) for encoding in encodings]
             kept_losses = _extrapolate(counts, losses, self.drawn.n_table, np.array(falls))
@@ -189,6 +193,7 @@ class _Ahead:
             work=works[-1].times(self.drawn.n_table / counts[-1]),
             is_faster=is_faster,
             shares=shares,
+            class_sizes=sizes_of_classes,
         )
 
     def _has_heavy_tails(self, encoding: Encoding) -> bool:

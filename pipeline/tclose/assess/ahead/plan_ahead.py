@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from tclose.assess.ahead.calibrate import calibrate
 from tclose.assess.ahead.expected_exposure import expect_exposure, warn_of_exposure
 from tclose.assess.ahead.expected_losses import (
@@ -11,10 +13,11 @@ from tclose.assess.ahead.expected_losses import (
     expect_losses,
 )
 from tclose.errors import UsageError
-from tclose.model.array_types import Float64
+from tclose.model.array_types import Float64, Int64
 from tclose.passes.plan.notices.costs.run_scope import find_scope
 from tclose.passes.plan.notices.costs.step_costs import estimate_run
 from tclose.passes.release import deciding, describe_decided
+from tclose.passes.series.headroom import share_of_classes_left
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.plan_document import (
     CostEstimate,
@@ -22,6 +25,7 @@ from tclose.releases.manifest.plan_document import (
     PlannedExposure,
     PlannedLoss,
     PlannedPrice,
+    PlannedSeries,
 )
 from tclose.releases.manifest.privacy_summary import three_digits
 from tclose.runtime.monitoring.progress import Progress
@@ -95,6 +99,8 @@ def _add_losses(
         for column in document.columns
     )
     changed: dict[str, object] = {"expected_loss": loss, "columns": columns}
+    if document.over_time is not None:
+        changed["over_time"] = _expect_classes_left(document.over_time, expected.class_sizes)
     if expected.with_all is not None and document.suppression is not None:
         price = PlannedPrice(
             loss=_mean(expected.sampled),
@@ -106,6 +112,18 @@ def _add_losses(
         )
         changed["suppression"] = document.suppression.model_copy(update={"price": price})
     return document.model_copy(update=changed)
+
+
+def _expect_classes_left(series: PlannedSeries, sizes: Int64) -> PlannedSeries:
+    """How many classes 1 to k - 1 persons leave, by the sizes that classes have in a trial."""
+    distinct, counts = np.unique(sizes, return_counts=True)
+    chances = np.array(
+        [share_of_classes_left(size, series.k, series.churn) for size in distinct.tolist()]
+    )
+    in_classes = float(np.average(chances, weights=counts))
+    in_records = float(np.average(chances, weights=counts * distinct))
+    update = {"expected_classes_left": in_classes, "expected_records_left": in_records}
+    return series.model_copy(update=update)
 
 
 def _add_exposure(document: PlanDocument, exposure: PlannedExposure | None) -> PlanDocument:

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tclose.assess.linkage import joined, released_keys
+from tclose.assess.any_table import code_values_apart
+from tclose.assess.linkage import find_points, joined, released_keys
 from tclose.assess.linking import read_verified_rows
 from tclose.assess.sample import NUMBER, policy_of_sample
 from tclose.data.category_trees import tree_of
@@ -27,6 +28,7 @@ from tclose.passes.publish.utility_summary import describe_shares
 from tclose.passes.release import TRIAL
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.inside_sections import CategoryShares
+from tclose.runtime.artifacts.arrays import column_array
 from tclose.runtime.engines.engine import InProcess
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Runner
@@ -70,6 +72,16 @@ class TrialRelease:
         plan = self.run.workspace.load(PLAN)
         shares = name_shares(merged, plan)
         return {name: describe_shares(counts, plan.k) for name, counts in shares.items()}
+
+    def find_classes(self) -> Int64:
+        """The class of each record, from 0: int64 (n,)."""
+        rows = pa.concat_tables(list(read_verified_rows(self.run)))
+        names = [encoding.column.name for encoding in self.run.workspace.load(PLAN).encodings]
+        names += self.run.policy.output.partition_by
+        classes = np.empty(len(self.originals), dtype=np.int64)
+        _, class_of, _ = find_points([code_values_apart(rows[name], name) for name in names])
+        classes[column_array(rows, self.number)] = class_of
+        return classes
 
     def measure_some(self, numbers: Int64, encodings: Sequence[Encoding]) -> Float64:
         """The same of the records of some numbers, where classes release one value each."""

@@ -74,6 +74,7 @@ def check_left_out(n_left_out: int, n_records: int, staying: float, *, drops: bo
         f"({staying:.0%} of the persons of the release before are here); begin a new series, which "
         "gives up what the releases of this one have together, or ask a smaller "
         "over_time.k or a larger over_time.t, or publish the values that last once"
+        + (", or report those who leave, or unite classes for them (departures)" if drops else "")
     )
 
 

@@ -56,7 +56,10 @@ class PlannedSeries(Section):
     expected_left_out: float
     """Share of the records, over a window, of cells of ``made_k`` that fall below k."""
     expected_classes_left: float
-    """Share of such classes that 1 to k - 1 persons leave from one release to the next."""
+    """Share of classes that 1 to k - 1 persons leave from one release to the next: of those of a
+    trial, or of classes of ``made_k`` persons, where there was none."""
+    expected_records_left: float | None = None
+    """Share of the records that such classes have; None where there was no trial."""
     left_out: int
     """Records of this one."""
     departures: str
