@@ -58,6 +58,13 @@ def test_every_end_keeps_k_records_outside():
     assert sizes[-1] >= 15
 
 
+def test_a_k_beyond_all_records_leaves_none_outside():
+    """As a manifest may say that an audit takes it from."""
+    for k in (41, 2**63 - 1):
+        grouping, distribution = grouped(pa.array(np.arange(40)), k)
+        assert np.bincount(grouping.of_value, distribution.counts).sum() == 40
+
+
 @pytest.mark.parametrize("dtype", [pa.float64(), pa.float32(), pa.decimal128(9, 1)])
 def test_values_at_an_end_are_in_the_range_that_begins_with_it(dtype: pa.DataType) -> None:
     """A float of 7 times 0.2 is above 1.4, so grades of 1.4 were counted below 1.4."""

@@ -173,7 +173,8 @@ def _shorten(text: str) -> str:
 
 def _round_ends(encoding: Encoding, distribution: Distribution, k: int) -> RoundEnds | None:
     """Round ends of ranges of equal widths; None of values too large to be told apart there."""
-    n_end = max(k, int(np.ceil(_END * distribution.n_records)))
+    # no more than there are: an audit takes k from a manifest that says what it likes
+    n_end = min(max(k, int(np.ceil(_END * distribution.n_records))), distribution.n_records)
     first = np.searchsorted(distribution.cumulative, n_end)
     last = np.searchsorted(distribution.cumulative, distribution.n_records - n_end)
     low, high = distribution.values[[first, max(first, last)]].tolist()
