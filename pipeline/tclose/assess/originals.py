@@ -17,6 +17,7 @@ from tclose.assess.linking import link_attackers, read_verified_rows
 from tclose.assess.population import check_population, measure_population, read_population
 from tclose.assess.sample import Sample, local_sample
 from tclose.assess.values_alone import (
+    count_held,
     find_foreign,
     find_other_claims,
     find_other_values,
@@ -71,8 +72,11 @@ def add_originals(
     assert manifest is not None  # it was audited
     if policy.privacy.over_time is not None:
         foreign = find_foreign(release, manifest, policy, progress)
+        n_held = count_held(release, manifest)
+        held = f", but for {n_held:,} that are held of persons who left" if n_held else ""
         audit = audit.without_note(PERSONS, PERSONS_OF_SERIES)
-        return audit.extended([_FOREIGN.format(foreign=foreign)] if foreign else [], [_OF_SERIES])
+        findings = [_FOREIGN.format(foreign=foreign)] if foreign else []
+        return audit.extended(findings, [_OF_SERIES + held])
     persons = None
     if population is not None:
         check_population(policy)

@@ -71,7 +71,7 @@ def _describe_guarantee(person: "ForgottenPerson", settings: "OverTimeSettings")
         "unite": f"classes are united until {k} have left each union",
         "drop": f"unless {k} leave it together, all of it is left out",
         "hold": f"unless {k} leave it together, all of it is left out, and so is every cell that "
-        "fewer left: nobody is held over a release that somebody was forgotten in",
+        f"fewer left: nobody is held over a release that somebody was forgotten in{_warn(person)}",
         "refuse": f"unless {k} leave it together, the release is refused",
     }
     rest = f"{others:,} others stay" if others >= k else f"its {others:,} others are left out, too"
@@ -79,6 +79,17 @@ def _describe_guarantee(person: "ForgottenPerson", settings: "OverTimeSettings")
         f"the next release is held to {person.n_held:,} of these: in it she has left her cell, of "
         f"which {rest} (over_time.k {k}); {ways[settings.departures]}; her records are left out as "
         "long as one of these is in the window"
+    )
+
+
+def _warn(person: "ForgottenPerson") -> str:
+    """Say how many records are in cells of which some are held, which are left out now."""
+    if not person.n_beside_held:
+        return ""
+    return (
+        f"; {person.n_beside_held:,} of the {person.n_newest:,} records of the newest one are in "
+        "cells with held ones (a release that lacks more than half is refused: then begin a new "
+        "series)"
     )
 
 

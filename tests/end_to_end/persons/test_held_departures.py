@@ -26,7 +26,6 @@ from tclose.cli.main import main
 from tclose.data.places.bucket_paths import BucketPath
 from tclose.errors import InfeasibleError, OutputError, PolicyError, TaskError
 from tclose.passes.series import chosen_records, register_release, series_units
-from tclose.passes.series.forget_person import forget_person
 from tclose.passes.series.held import handed_out, held_records
 from tclose.policy.policy import parse_policy
 from tclose.releases.series.register_file import read_register
@@ -114,13 +113,15 @@ def test_originals_lack_those_who_are_held_and_no_others(
     place = SeriesMonths(held[0].folder.parents[2], months.files)
     policy = parse_policy(policy_of(place, 2))
     audit = audit_release(held[2].folder)
-    assert add_originals(audit, policy, Progress("none")).findings == []
+    result = add_originals(audit, policy, Progress("none"))
+    assert result.findings == []
+    n_held = held[2].internal["over_time"]["stale"]
+    assert result.notes[-1].endswith(f"was, but for {n_held:,} that are held of persons who left")
     table = pq.read_table(months.files[2])
     one = pa.array([value + (row == 0) for row, value in enumerate(table["income"].to_pylist())])
     other = table.set_column(table.column_names.index("income"), "income", one)
     file = write_parquet(tmp_path / "other.parquet", other)
     policy = parse_policy(policy_of(place, 2) | {"input": {"path": str(file)}})
-    n_held = held[2].internal["over_time"]["stale"]
     [finding] = add_originals(audit, policy, Progress("none")).findings
     assert finding.startswith(f"originals: {n_held + 1:,} of the ")
     assert f"; {n_held:,} are held of persons who left; name the policy" in finding
@@ -356,19 +357,31 @@ def test_columns_of_the_series_stay(place: SeriesMonths) -> None:
         release(document)
 
 
-@pytest.mark.nightly
 def test_nobody_is_held_over_a_forgotten_person(
-    held: list[Released], place: SeriesMonths, months: SeriesMonths
+    held: list[Released],
+    place: SeriesMonths,
+    months: SeriesMonths,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Her row cannot be told from those of others who left, and is not handed out again."""
+    """Her row cannot be told from those of others who left, and is not handed out again.
+
+    What that leaves out is said when she is forgotten.
+    """
     last = read_registered(held[1], place)
     stale = last.keys() - read_input(months.files[1]).keys()
     person = min(stale)
-    forget_person(parse_policy(place.policy(0)), person, lambda _: None)
+    cells = find_cells([read_registered(held[0], place), last]).values()
+    n_beside = sum(len(cell & last.keys()) for cell in cells if cell & stale)
+    (policy := place.folder / "policy.yaml").write_text(json.dumps(policy_of(place, 1)))
+    (line := place.folder / "person.txt").write_text(person)
+    assert main(["forget", str(policy), "--from", str(line)]) == 0
+    beside = f"; {n_beside:,} of the {len(last):,} records of the newest one are in cells with held"
+    assert beside in capsys.readouterr().out
     [made] = hold(place, 2)
     said, rows = made.internal["over_time"], read_registered(made, place)
     assert person not in rows
     assert said["stale"] == 0
+    assert said["left_out"] > 0.7 * (n_beside - len(stale))  # but for cells that k have left
     assert rows.keys() <= read_input(months.files[2]).keys()
     assert said["leavers_exposed"] == 0
     assert add_series(audit_release(made.folder)).findings == []

@@ -16,7 +16,12 @@ from typing import NamedTuple
 from tclose.assess.auditing.audit_result import AuditResult, SignatureResult
 from tclose.assess.auditing.class_checker import ClassChecker, NotInOrderError
 from tclose.assess.auditing.file_checks import check_data_files
-from tclose.assess.auditing.manifest_comparison import EARLIER, PERSONS, find_false_claims
+from tclose.assess.auditing.manifest_comparison import (
+    EARLIER,
+    PERSONS,
+    PERSONS_OF_SERIES,
+    find_false_claims,
+)
 from tclose.assess.auditing.manifest_figures import find_false_figures
 from tclose.assess.auditing.manifest_joint import find_joint
 from tclose.assess.auditing.manifest_models import bind_models, is_earlier
@@ -47,6 +52,7 @@ from tclose.releases.repository.contents import (
     find_hard_links,
     find_key,
     read_content,
+    read_internal,
     verify_checksums,
 )
 from tclose.releases.signatures.manifest_signature import (
@@ -173,7 +179,7 @@ def _check_rows(
     findings += find_false_claims(manifest, privacy, classes, None if decided.is_old else risk)
     findings += [f"{MANIFEST}: {place} differs from what the rows say" for place in decided.places]
     if manifest.privacy.counted == "persons" or manifest.privacy.persons:
-        notes = [*notes, PERSONS]
+        notes = [*notes, PERSONS_OF_SERIES if _is_of_series(release) else PERSONS]
     return audit.extended(
         findings,
         notes,
@@ -184,6 +190,12 @@ def _check_rows(
         risk=risk,
         noise=noise,
     )
+
+
+def _is_of_series(release: Location) -> bool:
+    """Return whether a release says inside that it is held together with earlier ones."""
+    internal = read_internal(release)
+    return internal is not None and internal.over_time is not None
 
 
 class _DecidedRows(NamedTuple):

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from tclose.assess.any_table import code_values_apart
 from tclose.assess.auditing.audit_result import AuditResult
-from tclose.assess.auditing.manifest_comparison import PERSONS
+from tclose.assess.auditing.manifest_comparison import PERSONS_OF_SERIES
 from tclose.assess.over_time.published import Published, read_release
 from tclose.data.keys import plain_type
 from tclose.data.places.locations import Location, parse_location
@@ -82,7 +82,7 @@ def add_series(audit: AuditResult) -> AuditResult:
         + (f"; records held of others who left: {verdict.n_stale:,}" if verdict.n_stale else "")
     )
     if not findings:
-        audit = audit.without_note(PERSONS)
+        audit = audit.without_note(PERSONS_OF_SERIES)
     return audit.extended([f"series: {finding}" for finding in findings], [note])
 
 

@@ -58,6 +58,8 @@ class ForgottenPerson:
 
     ``releases``: whose registers had her; ``n_held``: of these, those that the next release is held
     to; ``n_others``: persons of her cell in these, without her, 0 where they do not have her;
+    ``n_beside_held``: records of the newest release in cells of which some are held, of
+    ``n_newest``;
     ``finished``: before that, what an earlier command had decided that was stopped was done;
     ``already``: where no register has her, the releases in whose registers she was forgotten.
     """
@@ -68,6 +70,8 @@ class ForgottenPerson:
     n_others: int
     finished: bool
     already: tuple[str, ...] = ()
+    n_beside_held: int = 0
+    n_newest: int = 0
 
 
 def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson:
@@ -113,7 +117,7 @@ def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson
         window = [load_register(one) for one in held]
         for persons in window:
             check_register_key(policy, series.name, persons.release, persons.key_id, person_key)
-        n_others = _count_others(window, hashes)
+        n_others, n_beside_held = _count_cells(window, hashes)
         try:
             affected = _rewrite(series, releases, hashes, key, expiry)
         except Exception:  # what was written is not decided, and does not stay
@@ -130,7 +134,10 @@ def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson
         finish_rewriting(series, series, expiry)
         n_held = sum(one in held for one in affected)
         names = tuple(one.name for one in affected)
-        return ForgottenPerson(series.name, names, n_held, max(n_others, 0), finished, already)
+        n_newest = window[-1].classes.size if window else 0
+        return ForgottenPerson(
+            series.name, names, n_held, n_others, finished, already, n_beside_held, n_newest
+        )
 
 
 def _list_forgotten(releases: Sequence[SeriesRelease], hashes: UInt64) -> tuple[str, ...]:
@@ -161,8 +168,11 @@ def hash_spellings(value: str, key: bytes) -> UInt64:
     return np.unique(np.concatenate(rows), axis=0)
 
 
-def _count_others(window: Sequence[ReleasedPersons], hashes: UInt64) -> int:
-    """The persons of a person's cell without her, the fewest if she has several; -1 without one."""
+def _count_cells(window: Sequence[ReleasedPersons], hashes: UInt64) -> tuple[int, int]:
+    """Count the persons of a person's cell without her, and the records of cells with held ones.
+
+    The fewest if she has several cells, 0 without one.
+    """
     n_persons, numbers = number_hashes([*(one.hashes for one in window), hashes])
     own = numbers.pop()
     placed = [
@@ -171,7 +181,12 @@ def _count_others(window: Sequence[ReleasedPersons], hashes: UInt64) -> int:
     own = own[np.isin(own, np.concatenate([np.empty(0, dtype=np.int64), *numbers]))]
     cells = find_cells(placed, n_persons)
     sizes = np.bincount(cells)
-    return int(sizes[cells[own]].min(initial=n_persons)) - 1 if own.size else -1
+    n_others = int(sizes[cells[own]].min(initial=n_persons)) - 1 if own.size else 0
+    if not placed or not placed[-1].stale.any():
+        return n_others, 0
+    newest = placed[-1]
+    of_rows = cells[newest.rows]
+    return n_others, int(np.isin(of_rows, of_rows[newest.stale > 0]).sum())
 
 
 def _rewrite(
