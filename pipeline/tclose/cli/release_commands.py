@@ -129,6 +129,7 @@ def _print_release(arguments: argparse.Namespace, outcome: "Outcome") -> None:
         outcome.budget,
         outcome.beside,
         outcome.over_time,
+        outcome.person_traces,
     )
     show(report)
     if outcome.current != outcome.release.name:

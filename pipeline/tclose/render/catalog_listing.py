@@ -5,7 +5,13 @@ from pydantic import JsonValue
 from tclose.data.places.locations import Location
 from tclose.releases.catalog.catalog import list_releases
 from tclose.releases.manifest.inside_sections import SeriesSection
-from tclose.releases.manifest.internal_manifest import GitState, InternalManifest, MadeBy, Utility
+from tclose.releases.manifest.internal_manifest import (
+    GitState,
+    InternalManifest,
+    MadeBy,
+    PersonTracesSection,
+    Utility,
+)
 from tclose.releases.manifest.privacy_sections import Privacy
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import Count, Section
@@ -61,6 +67,7 @@ class ShownRelease(Section):
     records_dropped: int | None
     records_suppressed: int | None
     utility: Utility | None
+    person_traces: PersonTracesSection | None
     over_time: SeriesSection | None
     signed_by: str | None
 
@@ -125,6 +132,7 @@ def describe_release(release: Location, manifest: Manifest, *, is_current: bool)
         records_dropped=None if internal is None else internal.records_dropped,
         records_suppressed=None if internal is None else internal.records_suppressed,
         utility=None if internal is None else internal.utility,
+        person_traces=None if internal is None else internal.person_traces,
         over_time=None if internal is None else internal.over_time,
         signed_by=find_signing_key(release),
     )

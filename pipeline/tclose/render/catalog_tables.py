@@ -12,6 +12,7 @@ from tclose.render.catalog_listing import ListedRelease, Maker, RepositoryListin
 from tclose.render.release_tables import release_rows, utility_rows
 from tclose.render.series_rows import series_rows
 from tclose.render.text_tables import align_rows, render_table
+from tclose.render.trace_rows import trace_rows
 
 _MOST_FILES = 20  # that are listed for a person to read
 _DIGITS, _MOST_DIGITS = 4, 17  # of a figure; 17 tell all floating-point numbers apart
@@ -85,6 +86,8 @@ def report_one(release: ShownRelease) -> str:
     listed += [("", d.path, "", f"{d.bytes:,}") for d in manifest.documents]
     listed += [("", f.path, f"{f.rows:,}", f"{f.bytes:,}") for f in files[:_MOST_FILES]]
     lines = [render_table(_head_rows(release) + release_rows(manifest))]
+    if traced := trace_rows(release.person_traces):
+        lines += ["", "persons with several records (internal)", render_table(traced)]
     if release.over_time is not None:
         lines += [
             "",

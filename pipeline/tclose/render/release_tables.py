@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tclose.model.column_terms import Distance
 from tclose.releases.manifest.dictionary import printable
 from tclose.releases.manifest.inside_sections import CategoryShares, SeriesSection
-from tclose.releases.manifest.internal_manifest import Utility
+from tclose.releases.manifest.internal_manifest import PersonTracesSection, Utility
 from tclose.releases.manifest.privacy_sections import (
     JointResult,
     NoiseResult,
@@ -28,6 +28,7 @@ from tclose.releases.manifest.sections import (
 from tclose.render.analyses_rows import analyses_rows
 from tclose.render.series_rows import series_rows
 from tclose.render.text_tables import render_table
+from tclose.render.trace_rows import trace_rows
 
 if TYPE_CHECKING:
     from tclose.assess.auditing.audit_result import AuditResult
@@ -41,13 +42,15 @@ def report_release(
     budget: dict[str, float] | None = None,
     beside: Sequence[str] = (),
     over_time: SeriesSection | None = None,
+    traces: PersonTracesSection | None = None,
 ) -> str:
     """Verdict, k and t asked and achieved, classes, loss, times, and where the release is.
 
     ``budget``: epsilon of columns over all releases of the same records that have noise on them;
-    ``beside``: other releases of the same input files; ``over_time``: of a release of a series.
+    ``beside``: other releases of the same input files; ``over_time``: of a release of a series;
+    ``traces``: where persons are counted.
     """
-    rows = release_rows(manifest) + series_rows(over_time)
+    rows = release_rows(manifest) + trace_rows(traces) + series_rows(over_time)
     for name, epsilon in (budget or {}).items():
         rows.append((f"all draws of {name}", f"epsilon {epsilon:g}, with those of other releases"))
     if seconds:

@@ -11,6 +11,7 @@ from tclose.data.places.locations import Location, is_utf8, parse_location, show
 from tclose.errors import OutputError, VerificationError
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.inside_sections import SeriesSection
+from tclose.releases.manifest.internal_manifest import PersonTracesSection
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.repository.repository import ReleaseRepository, read_internal, read_manifest
 from tclose.releases.stores.lease import LeaseToken
@@ -84,7 +85,8 @@ class Outcome:
     """The outcome of a run.
 
     ``budget``: epsilon of columns whose noise other releases have drawn too; ``beside``: other
-    releases of the same input files; ``over_time``: what it and those before it have together.
+    releases of the same input files; ``over_time``: what it and those before it have together;
+    ``person_traces``: what all classes of a person tell of her.
     """
 
     release: Location
@@ -96,6 +98,7 @@ class Outcome:
     signed_now: bool = False
     beside: tuple[str, ...] = ()
     over_time: SeriesSection | None = None
+    person_traces: PersonTracesSection | None = None
 
 
 def outcome_of(run: Run, *, already_published: bool) -> Outcome:
@@ -119,6 +122,7 @@ def outcome_of(run: Run, *, already_published: bool) -> Outcome:
         run.signed_now,
         beside,
         full.over_time,
+        full.person_traces,
     )
 
 

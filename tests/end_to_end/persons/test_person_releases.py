@@ -21,6 +21,7 @@ from support.naive.naive_traces import Row, trace
 from support.passes import UNTIL_VERDICT, run_passes
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.originals import add_originals
+from tclose.cli.main import main
 from tclose.errors import VerificationError
 from tclose.passes.microaggregate import region_clusters
 from tclose.passes.microaggregate.repair.repair_region import Merger
@@ -140,6 +141,25 @@ class TestTraces:
         assert alone > 0
         assert cost > 0
         assert "person_traces" not in made.manifest
+
+    def test_are_told_to_those_inside(
+        self, made: Released, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """After a run, by show and in the internal report; in nothing that is handed out."""
+        said = made.internal["person_traces"]
+        keys = ("in_several_classes", "alone", "below_k")
+        several, alone, below = (f"{said[key]:,}" for key in keys)
+        assert main(["show", str(made.folder)]) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        found = f"{several} persons are in several; {alone} persons alone, {below} among fewer"
+        left = f"one cost left {said['one_value_left']['cost']:,} persons, if it lasts"
+        assert f"by all classes of a person {found}" in shown
+        assert left in shown
+        report = (made.folder / "internal" / "report.html").read_text()
+        assert f"{several} persons have records in several classes" in report
+        assert f"Of {said['one_value_left']['cost']:,} persons one cost is left" in report
+        for path in made.folder.glob("*.*"):
+            assert "one cost" not in path.read_text()
 
     def test_of_persons_with_one_record_each(self, source: Path, tmp_path: Path) -> None:
         table = pq.read_table(source)

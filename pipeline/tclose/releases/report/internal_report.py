@@ -109,10 +109,24 @@ def _show_warnings(manifest: InternalManifest) -> str:
 
 
 def _show_traces(manifest: InternalManifest) -> str:
-    """Show what is left of persons all of whose records are in one class; nothing of others."""
+    """Show what the classes of persons with several records tell of them."""
     traces = manifest.person_traces
-    if traces is None or traces.by_classes is None:
+    if traces is None or not (traces.by_classes or traces.in_several_classes):
         return ""
+    if traces.by_classes is None:
+        left = "".join(
+            f" Of {n:,} persons one {name} is left, if it lasts."
+            for name, n in traces.one_value_left.items()
+        )
+        return paragraph(
+            f"{traces.in_several_classes:,} persons have records in several classes, and whoever "
+            "knows all of their quasi-identifiers knows which these are. By all of their classes, "
+            f"and the number of records in each, {traces.alone:,} persons are alone and "
+            f"{traces.below_k:,} among fewer than k. A value that is the same in all records of a "
+            f"person is one that each of these classes has.{left} k and t of classes do not bound "
+            "that; privacy.persons: together does for whoever does not know how many records a "
+            "person has, and a release with one record for each person does."
+        )
     cells = traces.by_classes
     by_classes = sum(cells.one_value_left.values())
     by_number = sum(traces.one_value_left.values())
