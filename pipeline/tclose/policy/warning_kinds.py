@@ -61,7 +61,8 @@ SAME_PERSONS = WarningKind(
     "TC-W008",
     "persons of earlier releases",
     "measure what they give away by `tclose attack` before this one is handed out; distribute one "
-    "of them, or only persons who are new",
+    "of them, or only persons who are new, or begin a series that is held together "
+    "(privacy.over_time)",
 )
 TOLD_BY_OTHERS = WarningKind(
     "TC-W009",
