@@ -29,7 +29,6 @@ from tclose.passes.series.refused_releases import (
     share_staying,
 )
 from tclose.passes.series.series_cells import KnownRelease, find_cells
-from tclose.passes.series.series_verdict import DROP, HOLD
 from tclose.passes.series.window.earlier_registers import REGISTERED
 from tclose.passes.series.window.linked_records import read_linked
 from tclose.passes.series.window.placed_window import PlacedWindow
@@ -157,13 +156,12 @@ def _choose(
     cells = find_cells(earlier, records.n_persons)
     free_memory()
     is_held = choose_held(earlier, cells, persons[n_records:], persons[departed.moved], settings.k)
-    drops = settings.departures in {DROP, HOLD}
     first = np.append(~records.is_forgotten, is_held)
     is_kept = keep_records(
         table, earlier, cells, settings.k, departures=settings.departures, first=first
     )
     left_out = ~is_kept[:n_records]
-    check_left_out(int(left_out.sum()), n_records, staying, drops=drops)
+    check_left_out(int(left_out.sum()), n_records, staying, settings.departures)
     check_departures(earlier, cells, persons[is_kept], settings)
     return left_out, departed.take(is_kept[n_records:])
 

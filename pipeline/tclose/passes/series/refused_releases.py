@@ -9,7 +9,7 @@ from tclose.errors import InfeasibleError, PolicyError
 from tclose.model.array_types import Integers
 from tclose.passes.series.kept_records import find_earlier
 from tclose.passes.series.series_cells import KnownRelease, measure_cells
-from tclose.passes.series.series_verdict import NOBODY_FOUND, UNITE
+from tclose.passes.series.series_verdict import DROP, HOLD, NOBODY_FOUND, UNITE
 from tclose.policy.sections.privacy_settings import OverTimeSettings
 
 MOST_LEFT_OUT = Fraction(1, 10)  # of the records
@@ -63,10 +63,15 @@ def check_staying(staying: float) -> None:
     )
 
 
-def check_left_out(n_left_out: int, n_records: int, staying: float, *, drops: bool) -> None:
-    """Refuse a release that too much is left out of."""
-    if n_left_out <= (MOST_DROPPED if drops else MOST_LEFT_OUT) * n_records:
+def check_left_out(n_left_out: int, n_records: int, staying: float, departures: str) -> None:
+    """Refuse a release that too much is left out of.
+
+    Who dropped may report from now on. Who held may not: all who are held would be found at once.
+    """
+    most = MOST_DROPPED if departures in {DROP, HOLD} else MOST_LEFT_OUT
+    if n_left_out <= most * n_records:
         return
+    others = ", or report those who leave, or unite classes for them (departures)"
     raise InfeasibleError(
         f"privacy.over_time: {n_left_out:,} of {n_records:,} records would have to be left out, as "
         "too few persons of their classes are still there, or are no longer within t of every "
@@ -74,7 +79,7 @@ def check_left_out(n_left_out: int, n_records: int, staying: float, *, drops: bo
         f"({staying:.0%} of the persons of the release before are here); begin a new series, which "
         "gives up what the releases of this one have together, or ask a smaller "
         "over_time.k or a larger over_time.t, or publish the values that last once"
-        + (", or report those who leave, or unite classes for them (departures)" if drops else "")
+        + (others if departures == DROP else "")
     )
 
 
