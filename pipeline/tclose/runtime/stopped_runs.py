@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tclose.data.places.removal import REMOVED
 from tclose.errors import OutputError
+from tclose.releases.repository.name_folders import list_folders
 from tclose.releases.repository.repository import ReleaseRepository, is_intact
 from tclose.runtime.artifacts.artifacts import Workspace
 from tclose.runtime.open_run import SERIES_WINDOW
@@ -72,7 +73,7 @@ def _clear_work(held: ReleaseRepository) -> None:
 
 def _find_names(series: ReleaseRepository) -> list[str]:
     """The names that are in the output folder, or have working files on this machine."""
-    names = {place.name for place in series.output.iterdir() if place.is_dir()}
+    names = {place.name for place in list_folders(series.output)}
     if not isinstance(series.output, Path):  # a run may have left nothing in the bucket itself
         usual = replace(series, work_path=None).work.parent
         names |= {place.name for place in _list_folder(usual)}

@@ -107,10 +107,17 @@ def test_place_that_is_full_is_named(tmp_path):
     assert str(tmp_path) not in str(to_safe_error(missing, "x"))
 
 
-def test_values_in_names_of_partitions_are_not_told(tmp_path):
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.EROFS, "choose another place"),
+        (errno.EACCES, "give this user permission, or choose another place"),
+    ],
+)
+def test_values_in_names_of_partitions_are_not_told(number, remedy, tmp_path):
     file = str(tmp_path / "data" / "site=canary" / "part-00000.parquet")
-    shown = str(to_safe_error(OSError(errno.EROFS, os.strerror(errno.EROFS), file), "x"))
-    assert f" in {tmp_path}/data; choose another place" in shown
+    shown = str(to_safe_error(OSError(number, os.strerror(number), file), "x"))
+    assert f" in {tmp_path}/data; {remedy}" in shown
     assert "canary" not in shown
 
 

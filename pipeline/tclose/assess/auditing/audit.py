@@ -55,6 +55,7 @@ from tclose.releases.repository.contents import (
     read_internal,
     verify_checksums,
 )
+from tclose.releases.repository.name_folders import reading_place
 from tclose.releases.signatures.manifest_signature import (
     SIGNATURE_FILE,
     PublicKey,
@@ -148,7 +149,9 @@ _MOST_NAMED = 5
 
 def _find_release(location: Location) -> Location:
     current = location / "CURRENT"
-    if current.is_file():
+    with reading_place(location):
+        is_named = current.is_file()
+    if is_named:
         first = read_bounded(current, follow=True).partition(b"\n")[0]
         name = first.strip().decode("ascii", "replace")
         if not ID.fullmatch(name):
@@ -156,8 +159,9 @@ def _find_release(location: Location) -> Location:
         location = location / name
     elif isinstance(location, Path) and not ID.fullmatch(location.name):
         location = location.resolve()  # seals are bound to the id
-    if not (location / MANIFEST).is_file():
-        raise OutputError(f"{location}: is not a release (it has no manifest.json)")
+    with reading_place(location):
+        if not (location / MANIFEST).is_file():
+            raise OutputError(f"{location}: is not a release (it has no manifest.json)")
     return location
 
 

@@ -22,8 +22,9 @@ _REMEDIES: Mapping[int, str] = {
     errno.EDQUOT: "make room, or have the quota raised",
     errno.ENOSPC: "make room, or choose another place",
     errno.EROFS: "choose another place",
+    errno.EACCES: "give this user permission, or choose another place",
 }
-_OF_PLACES = (errno.EFBIG, errno.EDQUOT, errno.ENOSPC, errno.EROFS)
+_OF_PLACES = (errno.EFBIG, errno.EDQUOT, errno.ENOSPC, errno.EROFS, errno.EACCES)
 _NOT_OF_DATA = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
@@ -73,7 +74,7 @@ def add_place(error: BaseException, folder: Path) -> None:
 
 
 def find_unwritable(error: OSError) -> str:
-    """Return where something could not be written; empty for other errors.
+    """Return where something could not be read or written; empty for other errors.
 
     Folders below one of a release's partition, whose name quotes a value, are left out.
     """

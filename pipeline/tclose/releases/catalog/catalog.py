@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from tclose.data.places.locations import Location
 from tclose.errors import OutputError
+from tclose.releases.repository.name_folders import list_folders, reading_place
 from tclose.releases.repository.repository import ReleaseRepository, open_store, read_manifest
 from tclose.releases.stores.filesystem import ID
 
@@ -46,15 +47,17 @@ def _read_date(repository: ReleaseRepository, release_id: str) -> datetime | Non
 
 
 def _is_release(location: Location) -> bool:
-    return (location / "manifest.json").is_file()
+    with reading_place(location):
+        return (location / "manifest.json").is_file()
 
 
 def _is_repository(location: Location) -> bool:
     """Return whether the folder is a repository of one name, or of a first run in progress."""
-    if not location.is_dir() or _is_release(location):
-        return False
-    if (location / "CURRENT").is_file() or (location / ".lock").is_file():
-        return True
+    with reading_place(location):
+        if not location.is_dir() or _is_release(location):
+            return False
+        if (location / "CURRENT").is_file() or (location / ".lock").is_file():
+            return True
     return any(_is_release(location / name) for name in open_store(location).ids())
 
 
@@ -73,7 +76,7 @@ def open_repository(location: Location) -> ReleaseRepository:
         raise OutputError(f"{location}: no such folder")
     if _is_release(location):
         raise OutputError(f"{location}: is a single release; give the folder that holds it")
-    folders = _list_folders(location) if location.is_dir() else []
+    folders = list_folders(location) if location.is_dir() else []
     names = [path.name for path in folders if _is_repository(path)]
     if names:
         raise OutputError(f"{location}: holds releases of {', '.join(names)}; name one, as in "
@@ -89,20 +92,13 @@ def find_repositories(location: Location) -> tuple[ReleaseRepository, ...]:
     OutputError
         There are none.
     """
-    if location.is_dir() and not _is_release(location) and not _is_repository(location):
+    if not _is_release(location) and not _is_repository(location) and location.is_dir():
         entries = tuple(
-            open_repository(path) for path in _list_folders(location) if _is_repository(path)
+            open_repository(path) for path in list_folders(location) if _is_repository(path)
         )
         if entries:
             return entries
     return (open_repository(location),)
-
-
-def _list_folders(location: Location) -> list[Location]:
-    try:
-        return sorted((path for path in location.iterdir() if path.is_dir()), key=str)
-    except OSError as error:
-        raise OutputError(f"{location}: cannot be read ({error.strerror})") from None
 
 
 def find_release(location: Location) -> Location:

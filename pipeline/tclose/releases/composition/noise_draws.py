@@ -6,10 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tclose.data.places.locations import Location
+from tclose.data.places.locations import Location, show_name
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.releases.manifest.internal_manifest import EarlierDraw, Origin
 from tclose.releases.repository.contents import read_origin
+from tclose.releases.repository.name_folders import is_closed, list_folders, reading_place
 
 _ID = re.compile(r"[0-9a-f]{20}")
 READ_AT_ONCE = 16
@@ -40,7 +41,7 @@ def read_neighbours(output: Location, own_id: str | None = None) -> Neighbours:
     with ThreadPoolExecutor(READ_AT_ONCE) as pool:
         origins = list(pool.map(_read_origin, places))
     named = [
-        (f"{place.parent.name}/{place.name}", origin)
+        (show_name(f"{place.parent.name}/{place.name}"), origin)
         for place, origin in zip(places, origins, strict=True)
     ]
     return Neighbours(
@@ -75,12 +76,33 @@ def find_draws(
     )
 
 
-def find_releases(output: Location) -> Iterator[Location]:
-    """Yield every entry that is where a release of any name would be, by name and id."""
+def find_releases(output: Location, *, is_each_needed: bool = False) -> Iterator[Location]:
+    """Yield every entry that is where a release of any name would be, by name and id.
+
+    Parameters
+    ----------
+    is_each_needed : whether a folder of releases that is closed to this user is refused; otherwise
+        none of its releases can be told
+
+    Raises
+    ------
+    OutputError
+        A folder cannot be read.
+    """
     if not output.is_dir():
         return
-    for repository in sorted((place for place in output.iterdir() if place.is_dir()), key=str):
-        yield from sorted((p for p in repository.iterdir() if _ID.fullmatch(p.name)), key=str)
+    for folder in list_folders(output):
+        if is_each_needed or not is_closed(folder):
+            yield from sorted(_list_ids(folder), key=str)
+
+
+def _list_ids(folder: Location) -> list[Location]:
+    """The entries of a name's folder that have the name of a release."""
+    try:
+        with reading_place(folder):
+            return [place for place in folder.iterdir() if _ID.fullmatch(place.name)]
+    except FileNotFoundError:  # a run that is refused takes the folder it made away again
+        return []
 
 
 def shares_input(origin: Origin, digests: Collection[str]) -> bool:

@@ -15,6 +15,7 @@ from tclose.errors import OutputError
 from tclose.releases.composition.noise_draws import find_releases
 from tclose.releases.manifest.inside_sections import SeriesEntry
 from tclose.releases.repository.contents import MANIFEST, open_store, read_origin
+from tclose.releases.repository.name_folders import is_closed
 from tclose.releases.repository.repository import ReleaseRepository
 
 
@@ -50,8 +51,8 @@ def list_series(output: Location, series: str) -> tuple[SeriesRelease, ...]:
     Raises
     ------
     OutputError
-        An internal manifest is damaged, so that it cannot be told which series it is of; or two
-        releases have one number.
+        An internal manifest is damaged, or a folder closed to this user, so that it cannot be told
+        which releases are of the series; or two of them have one number.
     """
     by_number: dict[int, SeriesRelease] = {}
     for place in _find_published(output):
@@ -62,7 +63,7 @@ def list_series(output: Location, series: str) -> tuple[SeriesRelease, ...]:
                 f"release {place}: internal/manifest.json {error}, so it cannot be told whether it "
                 f"is of series {series!r}; put it back as it was"
             ) from None
-        if origin is None and (place / MANIFEST).is_file():
+        if origin is None and (is_closed(place) or (place / MANIFEST).is_file()):
             raise OutputError(
                 f"release {place}: internal/manifest.json is missing or cannot be read, so it "
                 f"cannot be told whether it is of series {series!r}; put it back, or take the "
@@ -124,7 +125,7 @@ def _find_published(output: Location) -> Iterator[Location]:
     Its internal manifest is put there before the public one, with which it becomes a release.
     """
     ids: dict[Location, list[str]] = {}
-    for place in find_releases(output):
+    for place in find_releases(output, is_each_needed=True):
         if place.parent not in ids:
             ids[place.parent] = open_store(place.parent).ids()
         if place.name in ids[place.parent]:

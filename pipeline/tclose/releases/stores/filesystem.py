@@ -270,6 +270,10 @@ class FolderStore:
             staging.rename(place)
         except FileNotFoundError:
             raise lost_lease(self.root.name) from None
+        except PermissionError as error:
+            raise OutputError(
+                f"{place}: is in the way, and cannot be moved ({error.strerror}); remove it"
+            ) from None
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise

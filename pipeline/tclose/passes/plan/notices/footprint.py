@@ -4,6 +4,7 @@ The factors are what was measured (benchmarks/RESULTS.md, wide tables): how many
 are in memory at once where most are.
 """
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -145,6 +146,6 @@ def _in_words(n_bytes: int) -> str:
 
 
 def _existing(folder: Path) -> Path:
-    while not folder.exists():
+    while not os.path.exists(folder):  # noqa: PTH110  # False also of one that is closed
         folder = folder.parent
     return folder
