@@ -7,6 +7,7 @@ deployment, the settings are its own affair.
 
 import os
 import sys
+import warnings
 
 from tclose_flows.prefect_environment import drop_empty_settings, set_preferences
 
@@ -16,3 +17,5 @@ if _IS_FIRST:
 LOGS_TO_TERMINAL = "PREFECT_LOGGING_LEVEL" in os.environ
 if _IS_FIRST:
     set_preferences(os.environ)
+    # Its remedy is in the error of a run that needs the folder; a run on another server does not.
+    warnings.filterwarnings("ignore", "Failed to create the Prefect home directory", UserWarning)

@@ -42,8 +42,9 @@ class _Server(SubprocessASGIServer):
 
         Another user who listened there instead would be given the secret, and then the policy.
         """
-        self._held = _bind(0)
-        port: int = self._held.getsockname()[1]
+        held = _bind(0)
+        port: int = held.getsockname()[1]
+        self._held = held.detach()  # a descriptor, which is never closed: it ends with this process
         return port
 
     def _run_uvicorn_command(self) -> "subprocess.Popen[bytes]":

@@ -50,7 +50,8 @@ def check_environment() -> None:
     Raises
     ------
     UsageError
-        No home folder is known, or a proxy is of a kind that Prefect's client cannot use.
+        No home folder is known, Prefect's own is closed to this user, or a proxy is of a kind that
+        Prefect's client cannot use.
     """
     try:
         Path.home()
@@ -59,6 +60,7 @@ def check_environment() -> None:
             f"HOME: is not set, and the system knows no home folder of user {os.geteuid()}, "
             "without which Prefect does not start; set it to a folder of this user's own"
         ) from None
+    _check_home(Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser())
     proxies = getproxies_environment()
     of_socks = [kind for kind in _OF_CLIENTS if proxies.get(kind, "").startswith("socks")]
     if of_socks and proxies.get("no") != _ALL_HOSTS and find_spec("socksio") is None:
@@ -66,3 +68,16 @@ def check_environment() -> None:
             f"{of_socks[0].upper()}_PROXY: names a SOCKS proxy, which Prefect's client cannot use "
             "without the package socksio; install it, or take the variable out of the environment"
         )
+
+
+def _check_home(home: Path) -> None:
+    """Refuse a folder that Prefect cannot look into, as it does when it is imported."""
+    try:
+        (home / "profiles.toml").stat()
+    except PermissionError as error:
+        raise UsageError(
+            f"PREFECT_HOME {home}: cannot be read ({error.strerror}); set it, or HOME, to a folder "
+            "of this user's own"
+        ) from None
+    except OSError:  # it is not there yet
+        return

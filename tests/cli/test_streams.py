@@ -124,3 +124,34 @@ class TestPathThatIsNotUTF8:
         ended = call("tclose init people.csv", odd)
         assert (ended.returncode, ended.stdout) == (2, "")
         assert "people.csv: its path is not UTF-8; rename" in ended.stderr
+
+    def test_generated_records(self, odd):
+        for name in ("new", "new.csv", "new.parquet"):
+            ended = call(f"tclose generate --rows 9 --out {name}", odd)
+            assert (ended.returncode, ended.stdout) == (2, "")
+            reason = "its path is not UTF-8; rename the folder or file whose name is not\n"
+            assert ended.stderr.endswith(f"caf\\udce9/{name}: {reason}")
+        ended = call("tclose generate --table panel --persons 9 --months 1 --out new", odd)
+        assert ended.returncode == 2
+        assert sorted(path.name for path in odd.iterdir()) == ["people.csv"]
+
+    def test_scratch_folder(self, folder):
+        for command in ("plan policy.yaml", "frontier policy.yaml", "warm-up"):
+            ended = call(f"TMPDIR=$(printf 'caf\\351') tclose {command} --quiet", folder)
+            assert (ended.returncode, ended.stdout) == (2, "")
+            assert ended.stderr.startswith("tclose: TMPDIR caf\\udce9: its path is not UTF-8; name")
+
+    def test_folder_beside_those_of_releases(self, folder):
+        assert call("tclose run policy.yaml --quiet --set output.path=two", folder).returncode == 0
+        assert call("cp -r two/people $(printf 'two/caf\\351')", folder).returncode == 0
+        ended = call(
+            "tclose run policy.yaml --quiet --set output.path=two --set privacy.k=9", folder
+        )
+        assert ended.returncode == 0
+        assert "TC-W014" in ended.stderr
+        assert "caf\\udce9/" in ended.stderr
+        shown = call("tclose site two --out site", folder)
+        assert (shown.returncode, shown.stderr) == (0, "")
+        assert shown.stdout == (
+            "left out caf\\udce9: its name is not UTF-8; rename it\n2 releases in site/index.html\n"
+        )

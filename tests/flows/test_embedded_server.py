@@ -118,7 +118,7 @@ def test_port_stays_this_users_while_the_server_starts_and_after_it() -> None:
         assert run_module("support.intruders.port_taker", "nobody", "0") == "taken\n"
     finally:
         server.stop()
-        server._held.close()
+        os.close(server._held)
 
 
 def test_folder_that_is_for_all_is_refused(tmp_path: Path) -> None:

@@ -1,10 +1,13 @@
 """The environment of a flow: empty variables, proxies, and users without a home."""
 
 import pwd
+from pathlib import Path
 from urllib.request import getproxies_environment, proxy_bypass
 
 import pytest
 
+from support.cases.people import people, policy_for, write_csv, write_policy
+from support.checks.permissions import run_bound
 from tclose.errors import UsageError
 from tclose_flows.prefect_environment import (
     check_environment,
@@ -91,6 +94,36 @@ def test_user_without_a_home_is_told_to_set_one(monkeypatch: pytest.MonkeyPatch)
         check_environment()
     monkeypatch.setenv("HOME", "/home/anybody")
     check_environment()
+
+
+@pytest.mark.parametrize("variable", ["HOME", "PREFECT_HOME"])
+def test_home_that_is_closed_is_named(variable: str, tmp_path: Path) -> None:
+    """As that of root, which `sudo` may leave in the environment of another user."""
+    write_policy(tmp_path / "policy.yaml", policy_for(write_csv(tmp_path / "p.csv", people())))
+    home = tmp_path / "home"
+    home.mkdir(mode=0)
+    command = ("-m", "tclose", "flow", "policy.yaml", "--quiet")
+    ended = run_bound(*command, folder=tmp_path, **{variable: str(home)})
+    assert (ended.returncode, ended.stdout) == (2, "")
+    below = "/.prefect" if variable == "HOME" else ""
+    refused = f"PREFECT_HOME {home}{below}: cannot be read (Permission denied); set it, or HOME, to"
+    assert ended.stderr.startswith(f"tclose: {refused}")
+    assert ended.stderr.count("\n") == 1
+    assert not (tmp_path / "releases").exists()
+
+
+def test_home_that_cannot_be_made_is_one_message(tmp_path: Path) -> None:
+    write_policy(tmp_path / "policy.yaml", policy_for(write_csv(tmp_path / "p.csv", people())))
+    home = tmp_path / "home"
+    home.mkdir(mode=0o500)
+    command = ("-m", "tclose", "flow", "policy.yaml", "--quiet")
+    ended = run_bound(*command, folder=tmp_path, HOME=str(home), PREFECT_HOME="")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    refused = (
+        f"tclose: PREFECT_HOME {home}/.prefect: cannot be kept from others (Permission denied)"
+    )
+    assert ended.stderr.startswith(refused)
+    assert ended.stderr.count("\n") == 1
 
 
 def test_empty_address_of_a_server_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

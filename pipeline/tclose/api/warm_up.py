@@ -11,6 +11,7 @@ from typing import Any
 
 from tclose.data.places.process_limits import count_processors
 from tclose.kernels.compiler import find_refusal
+from tclose.releases.repository.work_folders import check_temporary
 from tclose.runtime.monitoring.progress import Progress
 
 N_ROWS = 1_500
@@ -55,6 +56,7 @@ def warm_up(progress: Progress) -> int:
     refusal = find_refusal()
     if refusal:
         progress.warn(refusal)
+    check_temporary()
     spawn = multiprocessing.get_context("spawn")
     n_processes = min(count_processors(), len(CASES))
     with tempfile.TemporaryDirectory(prefix="tclose-warm-up-") as name:

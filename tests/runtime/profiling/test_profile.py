@@ -12,8 +12,10 @@ import pytest
 import yaml
 
 from support.cases.discharge_policies import DISCHARGE_ROLES, discharge_document
+from support.cases.people import people, policy_for, write_csv, write_policy
 from support.checks.canaries import CANARY_AGE, CANARY_CHARGE, CANARY_ID, CANARY_PLACE
 from support.checks.html_page import Page
+from support.checks.permissions import run_bound
 from support.passes import replace_work
 from tclose.cli.main import main
 from tclose.data.synthetic import generate_rows
@@ -217,3 +219,13 @@ def test_profile_that_cannot_be_written_fails_no_release(canaries, tmp_path, mon
     *warned, said = shown.splitlines(keepends=True)
     assert any(line.startswith("warning TC-W007: column 'diagnosis_group'") for line in warned)
     assert re.fullmatch(r"tclose: profile .*: No space left on device; make room.* \(.*\)\n", said)
+
+
+def test_folder_that_cannot_be_written_is_refused_before_the_run(tmp_path):
+    write_policy(tmp_path / "policy.yaml", policy_for(write_csv(tmp_path / "p.csv", people())))
+    (tmp_path / "profile").mkdir(mode=0o500)
+    ended = run_bound("-m", "tclose", "run", "policy.yaml", "--profile", folder=tmp_path)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    refused = "profile profile: cannot be written (Permission denied); choose another folder\n"
+    assert ended.stderr.endswith(refused)
+    assert not (tmp_path / "releases").exists()

@@ -1,6 +1,7 @@
 """The files of the generated data: one, or a folder of them; written completely or not at all."""
 
 import contextlib
+import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from tclose.data.places.locations import is_utf8, show_name
 from tclose.data.synthetic.discharges import (
     CHUNK_ROWS,
     SCHEMA,
@@ -69,17 +71,23 @@ def writing_whole(path: Path) -> Iterator[Path]:
     Raises
     ------
     OutputError
-        ``path`` holds something already, or cannot be written.
+        ``path`` holds something already, cannot be written, or is not UTF-8.
     """
     _refuse_taken(path)
     target = path.resolve()
+    if not is_utf8(str(target)):  # which what writes the files needs
+        raise OutputError(
+            f"{show_name(str(target))}: its path is not UTF-8; rename the folder or file whose "
+            "name is not"
+        )
     try:
         with _working_place(target) as working:
             yield working
             _refuse_taken(path)
             working.rename(target)
     except OSError as error:
-        reason = error.strerror or str(error)
+        # that of pyarrow's errors has the name of the unfinished file
+        reason = os.strerror(error.errno) if error.errno else str(error)
         raise OutputError(f"cannot write {path}: {reason}; name a place that can be") from error
 
 

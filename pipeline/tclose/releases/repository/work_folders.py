@@ -9,7 +9,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from tclose.data.places.locations import Location
+from tclose.data.places.locations import Location, is_utf8, show_name
 from tclose.errors import OutputError
 from tclose.releases.stores.folder_entries import find_owners
 from tclose.releases.stores.store import Store
@@ -57,6 +57,8 @@ def _usual_folder() -> Path:
 def check_temporary() -> None:
     """Refuse a TMPDIR that cannot be written: Python would take another folder, and not say so.
 
+    Neither can one be used whose path is not UTF-8, which the records' files need.
+
     Raises
     ------
     OutputError
@@ -65,6 +67,11 @@ def check_temporary() -> None:
     named = os.environ.get("TMPDIR")
     if not named:
         return
+    if not is_utf8(named):
+        raise OutputError(
+            f"TMPDIR {show_name(named)}: its path is not UTF-8; name another folder, or none for "
+            "the system's own"
+        )
     try:
         with tempfile.TemporaryFile(dir=named) as file:
             file.write(b"blat")  # as Python tries it

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tclose.data.places.atomic_files import write_atomically
-from tclose.data.places.locations import Location
+from tclose.data.places.locations import Location, is_utf8, show_name
 from tclose.errors import OutputError
 from tclose.releases.catalog.catalog import find_repositories, list_releases
 from tclose.releases.documents import make_documents
@@ -22,11 +22,16 @@ LIST = "tclose-site.json"  # of the files that the last site had, which the next
 
 @dataclass(frozen=True)
 class Site:
-    """A site that was written: its folder, how many releases it shows, and which it could not."""
+    """A site that was written: its folder, and how many releases it shows.
+
+    ``left_out``: those whose manifest cannot be read; ``unlinked``: folders of a name that is not
+    UTF-8, to which no page can have a link.
+    """
 
     folder: Path
     n_releases: int
     left_out: tuple[str, ...]
+    unlinked: tuple[str, ...] = ()
 
 
 def write_site(place: Location, folder: Path) -> Site:
@@ -45,7 +50,11 @@ def write_site(place: Location, folder: Path) -> Site:
     files: dict[str, bytes] = {}
     names: list[tuple[str, Sequence[ListedPage]]] = []
     left_out: list[str] = []
+    unlinked: list[str] = []
     for repository in find_repositories(place):
+        if not is_utf8(repository.name):
+            unlinked.append(show_name(repository.name))
+            continue
         listed = _list_pages(repository, left_out)
         if listed:
             names.append((repository.name, listed))
@@ -53,9 +62,10 @@ def write_site(place: Location, folder: Path) -> Site:
             files |= _make_pages(repository, one)
     if not names:
         raise OutputError(f"{place}: has no release that can be read, so there is nothing to show")
-    files["index.html"] = write_index(place.resolve().name, names).encode()
+    files["index.html"] = write_index(show_name(place.resolve().name), names).encode()
     _replace_files(folder, before, files)
-    return Site(folder, sum(len(listed) for _, listed in names), tuple(left_out))
+    n_releases = sum(len(listed) for _, listed in names)
+    return Site(folder, n_releases, tuple(left_out), tuple(unlinked))
 
 
 def _list_pages(repository: ReleaseRepository, left_out: list[str]) -> list[ListedPage]:

@@ -6,6 +6,8 @@ read: how many records a partition has is confidential.
 """
 
 import contextlib
+import errno
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -69,6 +71,8 @@ def _open_folder(folder: Path, policy: Policy) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name in (DATA_FILE, TABLE_FILE, REPORT_FILE):  # of an earlier run: not this one's
             (folder / name).unlink(missing_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise OutputError(
             f"profile {folder}: cannot be written ({error.strerror}); choose another folder"
