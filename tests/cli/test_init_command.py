@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from benchmarks.suggestions.known_tables import german_payroll, known_tables
-from support.cases.people import people, write_csv, write_parquet
+from support.cases.people import N_PEOPLE, people, write_csv, write_parquet
 from tclose.cli.main import main
 from tclose.data.files.input_files import open_input
 from tclose.model.column_terms import Role
@@ -184,6 +184,13 @@ def test_long_names_of_columns(name, tmp_path) -> None:
     write_parquet(tmp_path / "people.parquet", table)
     assert main(["init", "people.parquet"]) == 0
     assert list(load_policy("people.yaml").attributes)[-2:] == [name, "pay"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_whose_range_has_no_float(tmp_path: Path) -> None:
+    values = [1.7e308, -1.7e308] * (N_PEOPLE // 2)
+    write_parquet(tmp_path / "people.parquet", people(age=values))
+    assert main(["init", str(tmp_path / "people.parquet"), "--out", str(tmp_path / "p.yaml")]) == 0
 
 
 class TestRefusals:

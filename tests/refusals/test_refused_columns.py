@@ -198,6 +198,24 @@ class TestColumns:
         document["output"]["partition_by"] = ["age"]
         refuse(document, "output.partition_by: column 'age'", "cannot name folders")
 
+    @pytest.mark.parametrize("day", [-(2**31), 2**31 - 1])
+    def test_partition_by_dates_without_a_name(self, day, tmp_path, refuse):
+        values = pa.array([day, *range(N_PEOPLE - 1)], pa.int32()).cast(pa.date32())
+        document = policy_for(write_parquet(tmp_path / "p.parquet", people(age=values)))
+        document["output"]["partition_by"] = ["age"]
+        refuse(
+            document,
+            "output.partition_by: column 'age' has dates that are too early or too late to name "
+            "folders; take another, or correct them",
+        )
+
+    def test_partition_by_times_of_a_zone_that_is_not_known(self, tmp_path, refuse):
+        values = pa.array(range(N_PEOPLE), pa.timestamp("s", "Mars/Phobos"))
+        document = policy_for(write_parquet(tmp_path / "p.parquet", people(visit=values)))
+        document["attributes"]["visit"] = "non-confidential"
+        document["output"]["partition_by"] = ["visit"]
+        refuse(document, "column 'visit': its time zone is not known here; store it in UTC")
+
 
 def test_plan_refuses_in_the_same_words(tmp_path, capsys):
     path = write_csv(tmp_path / "people.csv", with_secret("pay"))

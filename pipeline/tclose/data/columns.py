@@ -10,6 +10,7 @@ from tclose.data.keys import (
     name_type,
     natural_kind,
     plain_type,
+    unknown_zone,
 )
 from tclose.errors import DataError
 from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, REPRESENTATIVE, Attribute, Column
@@ -68,10 +69,7 @@ def _check_zone(column: Column) -> None:
     try:
         pa.scalar(0, plain).as_py()
     except (LookupError, ValueError):
-        raise DataError(
-            f"column {column.name!r}: its time zone is not known here; store it in UTC, or with "
-            "the name of a zone of the IANA database (as Europe/Berlin)"
-        ) from None
+        raise unknown_zone(column.name) from None
 
 
 def _describe(dtype: pa.DataType) -> str:

@@ -150,6 +150,14 @@ def to_values(array: pa.Array) -> list[Any]:
     return [_fix_offset(value) if type(value) is datetime else value for value in values]
 
 
+def unknown_zone(name: str) -> DataError:
+    """The error of a column whose times are of a zone that nobody here can tell the days of."""
+    return DataError(
+        f"column {name!r}: its time zone is not known here; store it in UTC, or with the name of a "
+        "zone of the IANA database (as Europe/Berlin)"
+    )
+
+
 def _fix_offset(moment: datetime) -> datetime:
     offset = moment.utcoffset()
     assert offset is not None
@@ -258,9 +266,10 @@ class Encoding:
 
     def _find_positions(self, array: pa.Array) -> pa.Array:
         """The position of each value among the categories, or null."""
+        array = one_zero(array)
         if self.column.aggregate == ANCESTOR and not is_text(array.type):
             array = _to_texts(array)
-        return pc.index_in(one_zero(array), value_set=self.categories)
+        return pc.index_in(array, value_set=self.categories)
 
     def decode(self, keys: Keys) -> pa.Array:
         """Released values of keys: an array of `release_type`."""

@@ -13,7 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tclose.data.columns import CHECKED_ROLES
-from tclose.data.keys import Keys, has_float_keys, is_text, one_zero, plain_type, to_keys, to_values
+from tclose.data.keys import (
+    Keys,
+    has_float_keys,
+    is_text,
+    one_zero,
+    plain_type,
+    to_keys,
+    to_values,
+    unknown_zone,
+)
 from tclose.errors import DataError
 from tclose.kernels.splitmix import STEP, finalise
 from tclose.model.array_types import Int64
@@ -162,6 +171,8 @@ def _count_categories(values: pa.Array, name: str) -> Counter[Any]:
     counted = one_zero(values).value_counts()
     try:
         names = to_values(counted.field("values"))
+    except LookupError:
+        raise unknown_zone(name) from None
     except (ValueError, OverflowError):
         raise DataError(
             f"column {name!r}: holds dates or times that are too early, too late or too fine to be "

@@ -155,6 +155,27 @@ def test_values_that_could_be_groups_are_refused(tmp_path: Path) -> None:
         release(make_document(path))
 
 
+@pytest.mark.parametrize("blank", [" ", "\n", "\u3000"])
+def test_blanks_are_in_no_group(blank: str, tmp_path: Path) -> None:
+    codes = [blank, *table()["zip"].to_pylist()[1:]]
+    changed = table().drop_columns("zip").append_column("zip", pa.array(codes))
+    path = write_parquet(tmp_path / "in.parquet", changed)
+    with pytest.raises(DataError, match=r"'zip': has values of blanks alone, which are in no gr"):
+        release(make_document(path))
+
+
+def test_both_zeros_are_one_value(tmp_path: Path) -> None:
+    zeros = np.where(np.arange(table().num_rows) % 2, 0.0, -0.0)
+    attributes = ATTRIBUTES | {"zip": {"role": QUASI, "type": "nominal", "prefixes": [1]}}
+    tables = []
+    for name, values in (("both", zeros), ("one", zeros + 0.0)):
+        changed = table().drop_columns("zip").append_column("zip", pa.array(values))
+        path = write_parquet(tmp_path / f"{name}.parquet", changed)
+        tables.append(release(make_document(path, name=name, attributes=attributes)).table)
+    assert set(tables[0]["zip"].to_pylist()) == {"0.0"}
+    assert tables[0].equals(tables[1])
+
+
 def test_calendar_goes_with_dates(tmp_path: Path) -> None:
     attributes = ATTRIBUTES | {"zip": {"role": QUASI, "calendar": ["year"]}}
     path = write_parquet(tmp_path / "in.parquet", table())

@@ -1,5 +1,7 @@
 """Checks that values of partition columns can be names of folders."""
 
+from typing import Any, cast
+
 import numpy as np
 
 from tclose.data.keys import FOLDER_TYPES, Encoding, folder_name
@@ -23,14 +25,33 @@ def check_folders(encodings: dict[str, Encoding], partition_by: tuple[str, ...])
                 f"output.partition_by: column {name!r} of type {encoding.release_type} cannot "
                 "name folders; use text, integer, boolean or date"
             )
-        values = encoding.categories.to_pylist() if encoding.categories is not None else []
-        folders = [folder_name(name, value) for value in values]
+        folders = [folder_name(name, value) for value in _list_values(encoding)]
         unfit = [f for f in folders if len(f.encode()) > MAX_FOLDER_BYTES or f in _unfit(name)]
         if unfit or len({folder.casefold() for folder in folders}) < len(folders):
             raise PolicyError(
                 f"output.partition_by: column {name!r} has values that cannot name folders (empty, "
                 f"over {MAX_FOLDER_BYTES} bytes, reserved, or alike but for case); take another"
             )
+
+
+def _list_values(encoding: Encoding) -> list[Any]:
+    """The values that there are; of numbers and dates the ends of their range.
+
+    Raises
+    ------
+    PolicyError
+        Dates are beyond those that have a name.
+    """
+    if encoding.categories is not None:
+        return cast(list[Any], encoding.categories.to_pylist())
+    ends = np.unique([encoding.low, encoding.high])
+    try:
+        return cast(list[Any], encoding.decode_values(ends).to_pylist())
+    except (ValueError, OverflowError):
+        raise PolicyError(
+            f"output.partition_by: column {encoding.column.name!r} has dates that are too early or "
+            "too late to name folders; take another, or correct them"
+        ) from None
 
 
 def check_set_folders(quasi: list[Encoding], partition_by: tuple[str, ...]) -> None:

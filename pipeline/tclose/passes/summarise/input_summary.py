@@ -82,9 +82,10 @@ def _group(column: Column, counted: ColumnSummary | None) -> Column:
     if grouping is None or counted is None:
         return column
     texts = sorted(str(value) for value in counted.categories if value is not None)
-    if "" in texts:
+    if not all(text.strip() for text in texts):
+        kind = "empty values" if "" in texts else "values of blanks alone"
         raise DataError(
-            f"column {column.name!r}: has empty values, which are in no group; store them as "
+            f"column {column.name!r}: has {kind}, which are in no group; store them as "
             "missing, or write them otherwise"
         )
     n_alike = sum(text.endswith(ROOT) for text in texts)

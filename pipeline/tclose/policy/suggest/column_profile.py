@@ -155,6 +155,7 @@ def _find_pattern(texts: pa.Array) -> str | None:
     return None
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what is not finite then is of no shape looked for
 def _describe_numbers(profile: ColumnProfile, present: pa.Array) -> ColumnProfile:
     numbers = present.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     numbers = numbers[np.isfinite(numbers)]
