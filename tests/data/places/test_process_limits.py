@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from support.cases.people import people_policy, write_policy
+from support.cases.people import (
+    people,
+    people_policy,
+    policy_for,
+    write_parquet,
+    write_policy,
+)
 from tclose.cli.main import main
 from tclose.data.files.input_files import reading_file
 from tclose.data.places.process_limits import OPEN_FILES, add_place, ensure_open_files
@@ -58,6 +64,18 @@ def test_limit_that_may_be_raised_is_raised(policy):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     ended = call((32, hard), "run", str(policy), "--quiet")
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_more_files_of_the_input_than_may_be_open(tmp_path):
+    n_files = OPEN_FILES + 20
+    (tmp_path / "in").mkdir()
+    for number in range(n_files):
+        write_parquet(tmp_path / "in" / f"{number:03d}.parquet", people(5))
+    document = policy_for(tmp_path / "in")
+    write_policy(tmp_path / "policy.yaml", document)
+    ended = call((OPEN_FILES, OPEN_FILES), "run", str(tmp_path / "policy.yaml"), "--quiet")
+    assert ended.returncode == 0, ended.stderr
+    assert f"records           {5 * n_files}\n" in ended.stdout
 
 
 @pytest.mark.nightly

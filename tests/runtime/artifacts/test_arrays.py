@@ -2,6 +2,7 @@
 
 import errno
 import gc
+import os
 import resource
 import sys
 import time
@@ -9,12 +10,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pytest
 
 from tclose.model.distribution import make_distribution
 from tclose.runtime.artifacts.arrays import (
     ArrayFile,
+    ColumnsFile,
     DistributionFile,
     RecordsFile,
     TableFile,
@@ -172,3 +175,44 @@ def test_distribution_that_is_replaced_leaves_its_readers_what_they_had(tmp_path
     assert file.read().cumulative.tolist() == [400, 1000]
     other.write(file.read())
     assert other.read().counts.tolist() == [400, 600]
+
+
+def test_files_that_are_mapped_are_not_open(tmp_path):
+    """A task may read one of each piece of the table, of which there are thousands."""
+    ArrayFile(tmp_path / "array").write(np.arange(5))
+    ColumnsFile(tmp_path / "columns").write([np.arange(5)])
+    before = psutil.Process().num_fds()
+    arrays = [ArrayFile(tmp_path / "array").read() for _ in range(5)]
+    arrays += [ColumnsFile(tmp_path / "columns").map(np.dtype([("a", "i8")]))["a"]]
+    assert psutil.Process().num_fds() == before
+    for array in arrays:
+        assert array.tolist() == [0, 1, 2, 3, 4]
+        assert not array.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6.0).reshape(2, 3),
+        np.asfortranarray(np.arange(6).reshape(2, 3)),
+        np.zeros((2, 0), dtype=np.uint64),
+        np.array(5),
+        np.array([(1, 0.5), (2, -1.0)], dtype=[("value", "i4"), ("count", "f8")]),
+    ],
+    ids=["rows", "columns", "empty", "number", "fields"],
+)
+def test_arrays_come_back(array, tmp_path):
+    file = ArrayFile(tmp_path / "array")
+    file.write(array)
+    found = file.read()
+    assert (found.dtype, found.shape) == (array.dtype, array.shape)
+    assert found.flags.f_contiguous == array.flags.f_contiguous
+    assert found.tolist() == array.tolist()
+
+
+def test_array_that_is_shorter_than_it_was_written_is_none(tmp_path):
+    file = ArrayFile(tmp_path / "array")
+    file.write(np.arange(5))
+    os.truncate(file.path, file.path.stat().st_size - 1)
+    with pytest.raises(OSError, match="shorter"):
+        file.read()

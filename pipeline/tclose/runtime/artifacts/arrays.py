@@ -1,8 +1,12 @@
-"""Working tables on disk: Arrow files, and plain arrays by rows or by columns."""
+"""Working tables on disk: Arrow files, and plain arrays by rows or by columns.
+
+All are mapped by Arrow, whose maps keep no file open: a task may read one of every piece of the
+table, and there are as many pieces as files of the input, at least.
+"""
 
 import contextlib
 import errno
-import mmap
+import math
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +26,10 @@ from tclose.model.distribution import Distribution
 # make some and memory is collected between (CPython before 3.11.8, its issue 106905). Numba
 # makes some as it compiles, while no memory is collected.
 _ONE_HEADER = threading.Lock()
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 
 
 @dataclass(frozen=True)
@@ -114,9 +122,21 @@ class ArrayFile(WorkingFile):
                 piece.astype(dtype, copy=False).tofile(stream)
 
     def read(self) -> np.ndarray:
-        """Map the array, read-only."""
-        with _ONE_HEADER:
-            return np.asarray(np.load(self.path, mmap_mode="r"))
+        """Map the array, read-only.
+
+        Raises
+        ------
+        OSError
+            The file is shorter than it was written.
+        """
+        with pa.memory_map(str(self.path)) as source:
+            with _ONE_HEADER:
+                version = np.lib.format.read_magic(source)
+                shape, is_fortran, dtype = _HEADERS[version](source)
+            data = source.read_buffer()
+        if data.size < math.prod(shape) * dtype.itemsize:
+            raise _too_short()
+        return np.ndarray(shape, dtype, data, order="F" if is_fortran else "C")
 
     def map_new(self, dtype: DTypeLike, shape: tuple[int, ...]) -> np.memmap:
         """Map a new array for writing.
@@ -169,8 +189,12 @@ class RecordsFile(WorkingFile):
                 pieces.append(os.pread(stream.fileno(), n_bytes, offset))
         records = np.frombuffer(b"".join(pieces), dtype=dtype)
         if records.size != sizes.sum():
-            raise OSError(errno.EIO, "a working file is shorter than it was written")
+            raise _too_short()
         return records
+
+
+def _too_short() -> OSError:
+    return OSError(errno.EIO, "a working file is shorter than it was written")
 
 
 @dataclass(frozen=True)
@@ -191,11 +215,11 @@ class ColumnsFile(WorkingFile):
         OSError
             The file is empty, or no whole number of rows long.
         """
-        with self.path.open("rb", buffering=0) as stream:
-            n_rows, rest = divmod(os.fstat(stream.fileno()).st_size, dtype.itemsize)
-            if rest or not n_rows:
-                raise OSError(errno.EIO, "a working file is not as long as it was written")
-            data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        n_rows, rest = divmod(self.path.stat().st_size, dtype.itemsize)
+        if rest or not n_rows:
+            raise OSError(errno.EIO, "a working file is not as long as it was written")
+        with pa.memory_map(str(self.path)) as source:
+            data = source.read_buffer()
         records, offset = {}, 0
         for name in dtype.names or ():
             records[name] = np.frombuffer(data, dtype[name], n_rows, offset)
