@@ -56,6 +56,26 @@ def clear_stopped(series: ReleaseRepository, names: Collection[str], expiry: flo
                     _clear_work(replace(held, work_path=repository.work_path))
 
 
+def clear_leftovers(series: ReleaseRepository, expiry: float) -> bool:
+    """Remove what was being deleted, or about to appear, of all names; whether there was any.
+
+    Raises
+    ------
+    BusyError
+        A run works on such a name.
+    OutputError
+        Something cannot be deleted.
+    """
+    is_any = False
+    for name in _find_names(series):
+        if ReleaseRepository(series.output, name).store.has_leftovers():
+            with acquire_beside(series, name, expiry) as held:
+                held.clear_leftovers()
+                held.leave_work()
+            is_any = True
+    return is_any
+
+
 def _clear_work(held: ReleaseRepository) -> None:
     """Remove all working files of a name.
 

@@ -104,6 +104,26 @@ def test_prune_was_killed(copied: SeriesMonths, person: str, moved: str) -> None
     assert not (folder / ".work").exists()
 
 
+@pytest.mark.parametrize("moved", ["prepared-token/release", "removed-release"])
+def test_prune_was_killed_that_took_her_last_register(
+    made: list[Released], copied: SeriesMonths, moved: str
+) -> None:
+    """No register has her any more; what is left of that which had her is deleted all the same."""
+    first, *others = (set(read_classes(one)) for one in made)
+    person = min(first.difference(*others))
+    folder = copied.folder / "releases" / "panel-0"
+    [place] = folder.glob("[0-9a-f]*")
+    (folder / ".work" / moved).parent.mkdir(parents=True)
+    place.rename(folder / ".work" / moved)
+    assert find_files(copied, person)
+    with pytest.raises(PolicyError, match=r"no register has that person.* is deleted, which"):
+        forget(copied, person)
+    assert not find_files(copied, person)
+    assert not (folder / ".work").exists()
+    with pytest.raises(PolicyError, match=r"no register has that person.* nothing was"):
+        forget(copied, person)
+
+
 def test_run_was_killed_after_she_was_forgotten(
     copied: SeriesMonths, person: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

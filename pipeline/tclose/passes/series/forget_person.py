@@ -46,7 +46,7 @@ from tclose.releases.signatures.seals import (
 )
 from tclose.releases.stores.lease import Notify
 from tclose.runtime.run import repository_of
-from tclose.runtime.stopped_runs import acquire_beside, clear_stopped
+from tclose.runtime.stopped_runs import acquire_beside, clear_leftovers, clear_stopped
 
 # Of a column of persons; negative numbers have other bits in narrow columns.
 _TYPES = (pa.string(), pa.int64(), pa.uint64(), pa.int32(), pa.int16(), pa.int8())
@@ -125,10 +125,7 @@ def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson
             raise
         already = () if affected else _list_forgotten(releases, hashes)
         if not (affected or already or finished):
-            raise PolicyError(
-                f"series {series.name!r}: no register has that person, as text or as a number; "
-                "nothing was changed"
-            )
+            raise _not_found(series, expiry)
         if not affected:
             _clear_stopped(series, releases, expiry)
         finish_rewriting(series, series, expiry)
@@ -138,6 +135,16 @@ def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson
         return ForgottenPerson(
             series.name, names, n_held, n_others, finished, already, n_beside_held, n_newest
         )
+
+
+def _not_found(series: ReleaseRepository, expiry: float) -> PolicyError:
+    """The error of a person in no register; one that a stopped prune took away may have had her."""
+    is_changed = clear_leftovers(series, expiry)
+    deleted = "what runs and prunes had left that were stopped is deleted, which may have had her"
+    return PolicyError(
+        f"series {series.name!r}: no register has that person, as text or as a number; "
+        f"{deleted if is_changed else 'nothing was changed'}"
+    )
 
 
 def _list_forgotten(releases: Sequence[SeriesRelease], hashes: UInt64) -> tuple[str, ...]:
