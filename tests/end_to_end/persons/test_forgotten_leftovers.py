@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from support.cases.people import release
-from support.cases.series_months import SeriesMonths
+from support.cases.people import Released, release
+from support.cases.series_months import SeriesMonths, read_classes
 from tclose.errors import BusyError, OutputError, PolicyError
 from tclose.passes.compare.keyed_hashes import derive_key
 from tclose.passes.persons.named_key import PERSON_PURPOSE

@@ -14,8 +14,8 @@ from tclose.kernels.refinement.screen import Screen, make_screen
 from tclose.kernels.refinement.tree_screen import (
     ERROR_OF_CHANGES,
     bar_exchanges,
-    is_flat,
     fill_changes,
+    is_flat,
 )
 from tclose.model.distribution import make_distribution
 
