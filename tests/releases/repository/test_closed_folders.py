@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support.cases.noise_cases import PAY
 from support.cases.people import people, policy_for, write_parquet, write_policy
 from support.cases.repositories import fake_id, fake_repository
 from support.checks.permissions import run_bound
@@ -52,6 +53,20 @@ def test_other_names_do_not_need_a_closed_one(releases: Path, tmp_path: Path) ->
         listed = run_bound("-m", "tclose", "releases", "releases", folder=tmp_path)
         assert (listed.returncode, listed.stdout) == (2, "")
         assert listed.stderr == f"tclose: releases/people: {DENIED}"
+
+
+def test_noise_that_could_be_in_it_is_warned_of(releases: Path, tmp_path: Path) -> None:
+    source = write_parquet(tmp_path / "people.parquet", people())
+    document = policy_for(
+        source, name="others", method={"name": "dp-confidential"}, privacy={"k": 5}
+    )
+    document["attributes"]["pay"] = PAY
+    write_policy(tmp_path / "policy.yaml", document)
+    with closing(releases / "people"):
+        ended = run_bound("-m", "tclose", "run", "policy.yaml", "--quiet", folder=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    told = "this user may not look into people in the output folder; if noise on the same records"
+    assert ended.stderr.count(told) == 1
 
 
 @pytest.mark.parametrize("closed", ["people", f"people/{fake_id('b2')}"])

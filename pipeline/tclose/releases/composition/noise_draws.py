@@ -20,11 +20,13 @@ READ_AT_ONCE = 16
 class Neighbours:
     """Releases in an output folder, by name and id: what they are made of, and which do not say.
 
-    One whose internal manifest is not at hand cannot be told, nor one that was removed.
+    One whose internal manifest is not at hand cannot be told, nor one that was removed. ``closed``:
+    folders of names that this user may not look into.
     """
 
     origins: dict[str, Origin]
     untold: tuple[str, ...]
+    closed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ def read_neighbours(output: Location, own_id: str | None = None) -> Neighbours:
     return Neighbours(
         {name: origin for name, origin in named if isinstance(origin, Origin)},
         tuple(name for name, origin in named if isinstance(origin, MalformedError)),
+        tuple(show_name(folder.name) for folder in _list_names(output) if is_closed(folder)),
     )
 
 
@@ -89,11 +92,14 @@ def find_releases(output: Location, *, is_each_needed: bool = False) -> Iterator
     OutputError
         A folder cannot be read.
     """
-    if not output.is_dir():
-        return
-    for folder in list_folders(output):
+    for folder in _list_names(output):
         if is_each_needed or not is_closed(folder):
             yield from sorted(_list_ids(folder), key=str)
+
+
+def _list_names(output: Location) -> list[Location]:
+    """The folders of names; none where the output folder is still to be made."""
+    return list_folders(output) if output.is_dir() else []
 
 
 def _list_ids(folder: Location) -> list[Location]:

@@ -24,6 +24,8 @@ def warn_of_noise_draws(run: Run, plan: Plan, progress: Progress) -> tuple[PlanW
     neighbours = read_neighbours(run.repository.output)
     if neighbours.untold:
         progress.warn(_describe_untold(neighbours.untold))
+    if neighbours.closed and plan.epsilons:
+        progress.warn(_describe_closed(neighbours.closed))
     digests = {content.file.sha256 for content in run.workspace.load(INSPECTION)}
     draws = find_draws(neighbours, digests, plan.epsilons)
     run.workspace.save(NOISE_DRAWS, draws)
@@ -39,6 +41,15 @@ def _describe_untold(releases: Sequence[str]) -> str:
         f"input: internal/manifest.json is damaged; if {'it is one' if is_one else 'they are'}, "
         "the epsilons of noise add up, and whoever has two can tell records apart: audit "
         f"{'it' if is_one else 'them'} (tclose audit), and remove what fails"
+    )
+
+
+def _describe_closed(folders: Sequence[str]) -> str:
+    named = ", ".join(folders[:_MOST_NAMED]) + (", ..." if len(folders) > _MOST_NAMED else "")
+    return (
+        f"warning: this user may not look into {named} in the output folder; if noise on the same "
+        "records is released there, the epsilons add up, and nothing here says so: run as a user "
+        "who may read all releases"
     )
 
 
