@@ -124,15 +124,15 @@ def test_searches_that_may_end_best_go_on() -> None:
     """Those whose classes hold, and that lose nearly the least, or will; not the unsearched."""
     begun: dict[str, tuple[int, float, list[float]]] = {
         "a": (0, 1.0, []),
-        "b": (0, 1.09, [5.0, 5.0]),
-        "c": (0, 1.11, [5.0]),
+        "b": (0, 1.19, [5.0, 5.0]),
+        "c": (0, 1.21, [5.0]),
         "d": (1, 0.5, []),
-        "e": (0, 1.21, [9.0, 1.4, 1.3, 1.21]),
-        "f": (0, 1.21, [9.0, 1.3, 1.25, 1.21]),
+        "e": (0, 1.31, [9.0, 1.4, 1.3, 1.21]),
+        "f": (0, 1.31, [9.0, 1.3, 1.25, 1.21]),
         "g": (0, 1.0, [0.0, 0.0]),
         "h": (0, 1.05, [9.0, 2.0, 3.0, 3.0]),  # merging classes lost something
-        "i": (0, 1.21, [900.0, 100.4, 100.3, 100.2]),  # rounds count what outliers lose, too
-        "j": (0, 1.21, [900.0, 100.4, 100.3, 100.3]),
+        "i": (0, 1.31, [900.0, 100.4, 100.3, 100.2]),  # rounds count what outliers lose, too
+        "j": (0, 1.31, [900.0, 100.4, 100.3, 100.3]),
         "unsearched": (0, 0.9, []),
     }
 
@@ -147,3 +147,23 @@ def test_searches_that_may_end_best_go_on() -> None:
     ends = [(end_of(name, losses), (above, lost)) for name, (above, lost, losses) in begun.items()]
     gone_on: list[Any] = list(region_clusters._go_on(ends, 0.5, 1.0))
     assert gone_on == ["a", "b", "e", "g", "h", "i"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "no_worse", "chosen"),
+    [
+        ([(0, 1.0, 10), (0, 1.02, 20), (0, 1.03, 30)], 1.02, 1),
+        ([(0, 1.0, 10), (0, 1.02, 20)], 1.0, 0),
+        ([(1, 0.5, 90), (0, 1.0, 10)], 1.02, 1),  # what does not hold is of no use
+        ([(0, 1.01, 10), (0, 1.0, 10)], 1.02, 1),  # of as many classes
+        ([(0, 0.0, 10), (0, 0.0, 12)], 1.02, 1),
+    ],
+)
+def test_of_ends_that_lose_no_more_that_with_most_classes_is_chosen(
+    ends: list[tuple[int, float, int]], no_worse: float, chosen: int
+) -> None:
+    found: list[Any] = [
+        SimpleNamespace(lost=(above, lost), clusters=SimpleNamespace(labels=np.arange(n_classes)))
+        for above, lost, n_classes in ends
+    ]
+    assert region_clusters._choose(found, lambda end: end.lost, no_worse) is found[chosen]  # type: ignore[attr-defined]
