@@ -62,7 +62,11 @@ Lanes = namedtuple(
 #   bounds float64 (o, 2)   the least and the most that t may allow: see `bound_shifts` and
 #                           `bound_positions`
 #   nodes int32 (u, 2, lanes), changes float32 (u, 2, 2, lanes)   see `tree_screen`
-Screen = namedtuple("Screen", "parts moves gains most insertion_ranks bounds nodes changes")
+#   own, others int32 (2, lanes)      where persons count and a class has more than `MOST_TOGETHER`:
+#                           other records of each record's person in its class, and in the other one
+Screen = namedtuple(
+    "Screen", "parts moves gains most insertion_ranks bounds nodes changes own others"
+)
 
 
 @kernel
@@ -149,6 +153,8 @@ def make_screen(block):
         np.zeros((n_orders, 2)),
         np.zeros((n_trees, 2, n_lanes), np.int32),
         np.zeros((n_trees, 2, 2, n_lanes), np.float32),
+        np.zeros((2, n_lanes), np.int32),
+        np.zeros((2, n_lanes), np.int32),
     )
 
 
@@ -169,6 +175,36 @@ def find_insertion_ranks(block, a, b, insertion_ranks):
                 position = positions[other, i, n]
                 for m in range(filled):
                     insertion_ranks[side, i, m] += position <= positions[own, i, m]
+
+
+@kernel(borrows=True)
+def fill_person_counts(block, a, b, screen):
+    """Fill ``own`` and ``others`` of all records of classes a and b."""
+    persons, members, sizes = block.persons, block.members, block.sizes
+    for side in range(2):
+        c, other = (a, b) if side == 0 else (b, a)
+        for m in range(sizes[c]):
+            person, n_own, n_others = persons[members[0, c, m]], 0, 0
+            if block.seconds[c] > 0.0:
+                for n in range(sizes[c]):
+                    n_own += persons[members[0, c, n]] == person
+                n_own -= 1
+            for n in range(sizes[other]):
+                n_others += persons[members[0, other, n]] == person
+            screen.own[side, m], screen.others[side, m] = n_own, n_others
+
+
+@kernel(inline="always", borrows=True)
+def count_seconds_together(block, a, b, m, n, screen):
+    """Count the records after the first of each person in both classes once two are exchanged.
+
+    Those of lanes m and n, after `fill_person_counts`: of large classes, whose persons share bits.
+    """
+    persons, members, own, others = block.persons, block.members, screen.own, screen.others
+    is_one = np.int32(persons[members[0, a, m]] == persons[members[0, b, n]])
+    n_gone = (own[0, m] > 0) + (own[1, n] > 0)
+    n_come = (others[0, m] > is_one) + (others[1, n] > is_one)
+    return block.seconds[a] + block.seconds[b] - n_gone + n_come
 
 
 @kernel(borrows=True)

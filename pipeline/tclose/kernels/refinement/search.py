@@ -28,6 +28,8 @@ from tclose.kernels.refinement.screen import (
     bound_positions,
     bound_shifts,
     count_promising,
+    count_seconds_together,
+    fill_person_counts,
     find_insertion_ranks,
     is_shifted_beyond,
     make_screen,
@@ -97,7 +99,7 @@ def find_swap(block, a, b, screen, error, least_gain):
             if before == 0.0 and is_shifted_beyond(positions, shifts, a, b, m, n):
                 continue
             y = members[0, b, n]
-            after = _excess_after_swap(block, a, b, m, n, screen.insertion_ranks, before)
+            after = _excess_after_swap(block, a, b, m, n, screen, before)
             if after <= before:
                 score = gain_of_swap(block, a, b, x, y) + EXCESS_PRICE * (before - after)
                 if score > best:
@@ -133,11 +135,10 @@ def gain_of_swap(block, a, b, x, y):
 
 
 @kernel(inline="always", borrows=True)
-def _excess_after_swap(block, a, b, m, n, insertion_ranks, before):
+def _excess_after_swap(block, a, b, m, n, screen, before):
     """Excess of classes a and b once two records are exchanged, or more than ``before``.
 
     m, n : of the records, among those of their classes
-    insertion_ranks : as in `Screen`
     """
     rank_terms, record_terms, sums = block.rank_terms, block.record_terms, block.sums
     limits, ranks, trees = block.limits, block.ranks, block.trees
@@ -148,12 +149,12 @@ def _excess_after_swap(block, a, b, m, n, insertion_ranks, before):
         if limits[i] == np.inf:
             continue
         o = i if i < n_orders else i - n_orders
-        at = insertion_ranks[1, o, n]
+        at = screen.insertion_ranks[1, o, n]
         emd = distance_after_swap(rank_terms, record_terms, sums, i, a, size_a, ranks[o, x], y, at)
         after += max(0.0, emd - limits[i])
         if not after <= before:
             return after
-        at = insertion_ranks[0, o, m]
+        at = screen.insertion_ranks[0, o, m]
         emd = distance_after_swap(rank_terms, record_terms, sums, i, b, size_b, ranks[o, y], x, at)
         after += max(0.0, emd - limits[i])
     for u in range(trees.limits.size):
@@ -164,7 +165,10 @@ def _excess_after_swap(block, a, b, m, n, insertion_ranks, before):
         after += max(0.0, of_a - trees.limits[u]) + max(0.0, of_b - trees.limits[u])
     if block.counts_persons and after <= before:
         x, y = np.int64(x), np.int64(y)
-        after += count_seconds_after(block, a, x, y) + count_seconds_after(block, b, y, x)
+        if max(size_a, size_b) > MOST_TOGETHER:
+            after += count_seconds_together(block, a, b, m, n, screen)
+        else:
+            after += count_seconds_after(block, a, x, y) + count_seconds_after(block, b, y, x)
     return after
 
 
@@ -263,6 +267,8 @@ def improve_pair(block, a, b, k, screen, least_gain):
         return False
     if is_held_to_order(block):
         find_insertion_ranks(block, a, b, screen.insertion_ranks)
+    if block.counts_persons and max(block.sizes[a], block.sizes[b]) > MOST_TOGETHER:
+        fill_person_counts(block, a, b, screen)
     error = screen_records(block.lanes, block.counts, block.sizes, a, b, screen)
     cap = block.members.shape[2]
     if is_above:

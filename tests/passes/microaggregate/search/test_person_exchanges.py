@@ -15,6 +15,11 @@ from support.tables.random_tables import repeatable
 from support.tables.refined_regions import keep, search_budgets
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.block import count_seconds_after, gather_block
+from tclose.kernels.refinement.screen import (
+    count_seconds_together,
+    fill_person_counts,
+    make_screen,
+)
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.search.make_refiners import make_person_refiner
@@ -139,3 +144,24 @@ def test_second_records_are_counted(records: ClassedRecords, data: st.DataObject
                 held += [persons[rows[y]]] if y >= 0 else []
                 expected = len(held) - len(set(held))
                 assert count_seconds_after(block, c, np.int64(x), np.int64(y)) == expected
+
+
+@repeatable
+@given(classed_records(n_classes=st.just(2), max_size=12), st.data())
+def test_second_records_of_both_classes_are_counted_at_once(
+    records: ClassedRecords, data: st.DataObject
+) -> None:
+    n = records.labels.size
+    drawn = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
+    block, _ = gather_block(
+        (*records.arrays()[:7], np.array(drawn, dtype=np.int64), records.arrays()[8]),
+        group_by_label(records.labels, 2),
+        np.arange(2),
+    )
+    screen = make_screen(block)
+    fill_person_counts(block, 0, 1, screen)
+    for m, i in enumerate(block.members[0, 0, : block.sizes[0]]):
+        for o, j in enumerate(block.members[0, 1, : block.sizes[1]]):
+            x, y = np.int64(i), np.int64(j)
+            expected = count_seconds_after(block, 0, x, y) + count_seconds_after(block, 1, y, x)
+            assert count_seconds_together(block, 0, 1, m, o, screen) == expected
