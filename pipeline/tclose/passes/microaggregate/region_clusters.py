@@ -108,7 +108,7 @@ def cluster_region(
         return end.clusters.n_violating, _measure_loss(end.clusters.labels, records, plan, scaled)
 
     def best_of(ends: Sequence[_End]) -> _End:
-        return _choose(ends, lose, 1.0 if is_small else NO_WORSE) if len(ends) > 1 else ends[0]
+        return min(ends, key=lose) if len(ends) > 1 else ends[0]
 
     ends: list[_End] = []
     seconds: list[float] = []
@@ -137,7 +137,8 @@ def cluster_region(
     if compared is not None:
         for gone_on in list(_go_on([(end, lose(end)) for end in ends], last, at_end)):
             keep_best([gone_on])
-    return replace(best_of(ends).clusters, search_seconds=sum(seconds))
+    chosen = _choose(ends, lose, 1.0 if is_small else NO_WORSE) if len(ends) > 1 else ends[0]
+    return replace(chosen.clusters, search_seconds=sum(seconds))
 
 
 def _choose(
