@@ -10,7 +10,9 @@ whose other end is open for as long as its parent lives, and leaves when that cl
 
 import contextlib
 import contextvars
+import logging
 import os
+import re
 import secrets
 import signal
 import socket
@@ -19,6 +21,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from prefect.server.api.server import SubprocessASGIServer
 from prefect.settings import (
@@ -29,13 +32,28 @@ from prefect.settings import (
     temporary_settings,
 )
 
+from tclose.errors import TaskError
 from tclose_flows.prefect_home import make_home_private
 
 _SECONDS_TO_LEAVE = 10
+_ERROR = re.compile(r"^[A-Za-z][\w.]*(?:Error|Exception): .*$", re.MULTILINE)  # of a traceback
+_LONGEST_REASON = 300  # characters
 
 
 class _Server(SubprocessASGIServer):
     """The one that Prefect's clients find: it is the only instance."""
+
+    def start(self, timeout: int | None = None) -> None:
+        """Start it, unless that is done, and wait until it answers.
+
+        Raises
+        ------
+        TaskError
+            It ended instead.
+        """
+        super().start(timeout)
+        if isinstance(self.server_process, _ServerProcess):
+            self.server_process.close_reasons()
 
     def find_available_port(self) -> int:
         """A port that stays this user's, also before the server listens and after it has gone.
@@ -57,16 +75,56 @@ class _Server(SubprocessASGIServer):
         # -P: nothing is imported from the working folder
         command = [sys.executable, "-P", "-m", "tclose_flows.embedded_server"]
         ending, _held_open = os.pipe()  # the other end is never closed: it ends with this process
+        reasons, telling = os.pipe()
         try:
             with _bind(self.port or 0) as serving:
-                return subprocess.Popen(  # noqa: S603 (this program itself)
-                    [*command, str(serving.fileno())],
+                return _ServerProcess(
+                    [*command, str(serving.fileno()), str(telling)],
+                    reasons,
                     env={**os.environ, **as_prefect_does, **settings},
                     stdin=ending,
-                    pass_fds=[serving.fileno()],
+                    pass_fds=[serving.fileno(), telling],
                 )
         finally:
             os.close(ending)
+            os.close(telling)
+
+
+class _ServerProcess(subprocess.Popen[bytes]):
+    """The server's process, which Prefect waits for to answer, also when it has ended.
+
+    ``reasons``: descriptor from which is read why it could not start.
+    """
+
+    def __init__(self, command: list[str], reasons: int, **options: Any) -> None:
+        self._reasons: int | None = reasons
+        super().__init__(command, **options)
+
+    def poll(self) -> int | None:
+        """The exit status; None while it runs.
+
+        Raises
+        ------
+        TaskError
+            The first time that it has ended.
+        """
+        status = super().poll()
+        if status is None or self._reasons is None:
+            return status
+        reason, home = self.close_reasons(), get_current_settings().home
+        raise TaskError(
+            f"Prefect's server could not start ({reason or f'its process ended with {status}'}); "
+            f"see that its database in PREFECT_HOME {home} is whole, has room, and was made by no "
+            "later version of Prefect, or name another; `tclose run` does the same without Prefect"
+        )
+
+    def close_reasons(self) -> str:
+        """What a process that has ended has told; from now on one may end."""
+        if self._reasons is None:
+            return ""
+        with os.fdopen(self._reasons, encoding="utf-8", errors="replace") as stream:
+            self._reasons = None
+            return stream.read() if self.returncode is not None else ""
 
 
 def _bind(port: int) -> socket.socket:
@@ -117,15 +175,29 @@ def _leave_with_parent() -> None:
     os._exit(1)
 
 
-def _serve(descriptor: int) -> None:
+def _serve(descriptor: int, telling: int) -> None:
     import uvicorn
 
     os.umask(0o077)  # Prefect leaves its database to all
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     application = "prefect.server.api.server:create_app"
     configured = uvicorn.Config(application, factory=True, log_level="error", lifespan="on")
-    uvicorn.Server(configured).run(sockets=[socket.socket(fileno=descriptor)])
+    server = uvicorn.Server(configured)
+    reasons: list[str] = []
+
+    def hide_start(record: logging.LogRecord) -> bool:
+        reasons.extend(_ERROR.findall(record.getMessage()))
+        return server.started
+
+    logging.getLogger("uvicorn.error").addFilter(hide_start)
+    try:
+        server.run(sockets=[socket.socket(fileno=descriptor)])
+    except SystemExit as ended:
+        if server.started:
+            raise
+        os.write(telling, (reasons or [""])[-1][:_LONGEST_REASON].encode())
+        raise SystemExit(1) from ended  # after its own status Prefect would try again and again
 
 
 if __name__ == "__main__":
-    _serve(int(sys.argv[1]))
+    _serve(*map(int, sys.argv[1:]))

@@ -4,11 +4,14 @@ import json
 import os
 import re
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import psutil
 import pytest
 
+from support.cases.people import people, policy_for, write_csv, write_policy
 from support.intruders.api_intruder import STREAMS
 from support.intruders.other_users import run_module
 from support.length import every
@@ -153,3 +156,23 @@ def test_database_elsewhere_is_kept_from_others_too(tmp_path: Path) -> None:
         make_home_private()
     assert mode_of(tmp_path / "new") == 0o700
     assert mode_of(database) == 0o600
+
+
+def test_server_that_cannot_start_is_one_message(tmp_path: Path) -> None:
+    """Prefect would start it again and again for minutes, each time with a traceback."""
+    write_policy(tmp_path / "policy.yaml", policy_for(write_csv(tmp_path / "p.csv", people())))
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "prefect.db").write_text("no database at all, " * 10)
+    ended = subprocess.run(
+        [sys.executable, "-m", "tclose", "flow", "policy.yaml", "--quiet"],
+        check=False, cwd=tmp_path, env=os.environ | {"PREFECT_HOME": str(home), "HOME": str(home)},
+        capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert re.fullmatch(
+        r"tclose: Prefect's server could not start \(.* file is not a database\); see that its "
+        rf"database in PREFECT_HOME {home} is whole.*; `tclose run` .*\n",
+        ended.stderr,
+    )
+    assert not (tmp_path / "releases").exists()
