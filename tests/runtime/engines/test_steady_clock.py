@@ -25,8 +25,6 @@ from tclose.passes.release import run_release
 from tclose.runtime.engines.steady_clock import use_steady_clock
 from tclose.runtime.monitoring.progress import Progress
 
-pytestmark = pytest.mark.usefixtures("small_regions")
-
 ROOT = Path(__file__).resolve().parents[3]
 SECONDS = 200
 RESTLESS = """
