@@ -15,7 +15,7 @@ from support.servers.clusters import clean_environment
 from tclose.errors import ClusterError, LostError
 from tclose.passes.release import run_release
 from tclose.policy.sections.engine_settings import EngineSettings, TlsSettings
-from tclose.runtime.engines import absent_workers, engine, versions
+from tclose.runtime.engines import engine, versions
 from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -92,35 +92,3 @@ def test_scheduler_that_goes_away_is_told_and_not_waited_for(tmp_path):
             scheduler.kill()
             with pytest.raises(LostError, match="the Dask scheduler went away; start it, and run"):
                 next(results)
-
-
-def test_workers_that_all_leave_are_not_waited_for_for_ever(monkeypatch):
-    monkeypatch.setattr(absent_workers, "CHECK_SECONDS", 0.1)
-    monkeypatch.setattr(absent_workers, "WAIT_SECONDS", 1.0)
-    with (
-        LocalCluster(n_workers=1, threads_per_worker=2, host="127.0.0.1", dashboard_address=None)
-        as cluster,
-        engine.connect(cluster.scheduler_address) as connected,
-    ):  # fmt: skip
-        results = connected.run(time.sleep, [0.0, 600.0])
-        assert next(results) == (0, None)
-        for nanny in cluster.workers.values():
-            cluster.sync(nanny.kill)
-        with pytest.raises(LostError, match=r"has had no workers for 10 minutes; start some, and"):
-            next(results)
-
-
-def test_workers_that_come_back_in_time_go_on(monkeypatch):
-    monkeypatch.setattr(absent_workers, "CHECK_SECONDS", 0.1)
-    with (
-        LocalCluster(n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
-        as cluster,
-        engine.connect(cluster.scheduler_address) as connected,
-    ):  # fmt: skip
-        results = connected.run(time.sleep, [0.0, 2.0])
-        assert next(results) == (0, None)
-        [nanny] = cluster.workers.values()
-        cluster.sync(nanny.kill)
-        time.sleep(1)
-        cluster.sync(nanny.instantiate)
-        assert list(results) == [(1, None)]

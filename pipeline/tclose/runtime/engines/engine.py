@@ -18,7 +18,6 @@ from tclose.data.places.process_limits import (
 from tclose.errors import LostError, UnreachableError
 from tclose.policy.policy import Policy
 from tclose.policy.sections.engine_settings import LOCAL, EngineSettings
-from tclose.runtime.engines.absent_workers import WAIT_SECONDS, Absence, watching_workers
 from tclose.runtime.engines.dask_logs import silence_dask_logs
 from tclose.runtime.engines.garbage import end_start
 from tclose.runtime.engines.local import (
@@ -123,35 +122,25 @@ class OnCluster:
         self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "task"
     ) -> Generator[tuple[int, Any], None, None]:
         """Results as they come; raises a task's own error, or says that workers kept dying."""
-        from distributed import KilledWorker
+        from distributed import KilledWorker, as_completed
 
-        key = task_prefix(self.client, name)
+        address, key = self.client.scheduler.address, task_prefix(self.client, name)
         futures = self.client.map(function, items, key=key, pure=False)
+        positions = {future.key: position for position, future in enumerate(futures)}
         try:
-            yield from self._collect(futures)
+            for future, result in as_completed(futures, with_results=True, loop=self.client.loop):
+                if future.cancelled():  # its result is no result then, and not raised either
+                    raise _lost(address)
+                yield positions[future.key], result
         except KilledWorker:
             raise LostError(
                 "a task ended its worker several times; give engine.memory_per_worker more"
             ) from None
+        except CancelledError:
+            raise _lost(address) from None
         finally:
             with contextlib.suppress(Exception):  # the scheduler may be gone
                 self.client.cancel(futures, force=True)
-
-    def _collect(self, futures: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        from distributed import as_completed
-
-        address = self.client.scheduler.address
-        positions = {future.key: position for position, future in enumerate(futures)}
-        with watching_workers(self.client, futures) as absence:
-            try:
-                for future, result in as_completed(
-                    futures, with_results=True, loop=self.client.loop
-                ):
-                    if future.cancelled():  # its result is no result then, and not raised either
-                        raise _lost(address, absence)
-                    yield positions[future.key], result
-            except CancelledError:
-                raise _lost(address, absence) from None
 
     def tracing(self, name: str) -> AbstractContextManager[Trace]:
         """Trace the tasks' times, workers and code, and the workers' memory."""
@@ -241,11 +230,11 @@ def _check_workers(client: Any, address: str) -> None:
     check_versions(client, address)
 
 
-def _lost(address: str, absence: Absence | None = None) -> LostError:
-    what = "the Dask scheduler went away; start it"
-    if absence is not None and absence.is_over:
-        what = f"has had no workers for {WAIT_SECONDS / 60:.0f} minutes; start some"
-    return LostError(f"engine.scheduler {address}: {what}, and run again to go on from here")
+def _lost(address: str) -> LostError:
+    return LostError(
+        f"engine.scheduler {address}: the Dask scheduler went away; start it, and run again to go "
+        "on from here"
+    )
 
 
 def runs_in_process(settings: EngineSettings, n_bytes: int) -> bool:
