@@ -129,6 +129,8 @@ def _head_rows(release: ShownRelease) -> list[tuple[str, str]]:
         rows.append(("left out", f"{release.records_suppressed:,} as isolated ones (internal)"))
     elif manifest.suppressed is not None:
         rows.append(("left out", f"at most {manifest.suppressed.percent} % as isolated ones"))
+    if release.over_time is None and (lacking := manifest.left_out_over_time) is not None:
+        rows.append(("left out", f"at most {lacking.percent} % so that the series holds"))
     if manifest.held is not None and manifest.held.percent:
         rows.append(("held", f"at most {manifest.held.percent} % of persons who had left"))
     return rows

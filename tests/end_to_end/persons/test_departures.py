@@ -1,6 +1,7 @@
 """Persons who leave a series: classes that are united, cells that are dropped, room for them."""
 
 import json
+import math
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -89,6 +90,14 @@ def test_cells_that_are_dropped(months: SeriesMonths, tmp_path: Path) -> None:
     assert min(left.values()) >= K
     n_read = pq.read_metadata(months.files[1]).num_rows
     assert said["left_out"] == n_read - len(second) > n_read / 20
+    percent = math.ceil(100 * said["left_out"] / n_read)
+    assert made[1].manifest["left_out_over_time"] == {"percent": percent}
+    for public in ("dictionary.md", "report.html"):
+        told = (made[1].folder / public).read_text()
+        assert (
+            f"earlier releases of its series, records may have been left out, at most {percent} %"
+            in told
+        )
     assert add_series(audit_release(made[1].folder)).findings == []
 
 

@@ -90,7 +90,9 @@ def test_figures_are_shown_inside(
         assert told.count(line) == 2, line
     shutil.rmtree(place / "internal")
     assert main(["show", str(place)]) == 0
-    assert "together with the series" not in capsys.readouterr().out
+    outside = capsys.readouterr().out
+    assert "together with the series" not in outside
+    assert "at most 1 % so that the series holds" in outside
 
 
 def test_figures_of_persons_who_move(made: list[Released], months: SeriesMonths) -> None:
@@ -105,6 +107,7 @@ def test_figures_of_persons_who_move(made: list[Released], months: SeriesMonths)
     assert made[1].internal["records_dropped"] == 0
     assert said["releases"] == [f"panel-0/{made[0].folder.name}"]
     assert "over_time" not in made[1].manifest
+    assert "left_out_over_time" not in made[0].manifest
 
 
 def test_independent_releases_do_not_hold(months: SeriesMonths, tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from tclose.releases.manifest.sections import (
     Code,
     HeldSection,
     InformationLoss,
+    LeftOutOverTimeSection,
     LeftOutSection,
     RecordComparison,
     Refinement,
@@ -93,6 +94,8 @@ def _describe_optional(
         more["left_out"] = describe_left_out(record, {column.name for column in columns})
     if record.n_suppressed:
         more["suppressed"] = describe_suppressed(record)
+    if record.over_time is not None and record.over_time.releases:
+        more["left_out_over_time"] = describe_left_out_over_time(record, record.over_time.left_out)
     over_time = record.policy.privacy.over_time
     if over_time is not None and over_time.most_held is not None:
         more["held"] = HeldSection(percent=-(-100 * record.n_held // record.verdict.n_records))
@@ -119,6 +122,15 @@ def describe_suppressed(record: ReleaseRecord) -> SuppressedSection:
     """Describe the records left out as isolated ones, in percent of complete ones, rounded up."""
     n_complete = record.verdict.n_records + record.n_suppressed
     return SuppressedSection(percent=-(-100 * record.n_suppressed // n_complete))
+
+
+def describe_left_out_over_time(record: ReleaseRecord, n_left_out: int) -> LeftOutOverTimeSection:
+    """Describe the records left out so that cells of the series hold, in percent of complete ones.
+
+    Rounded up from one record at least: none and few are told alike.
+    """
+    n_complete = record.verdict.n_records - record.n_held + n_left_out
+    return LeftOutOverTimeSection(percent=-(-100 * max(1, n_left_out) // n_complete))
 
 
 def add_words(column: ReleasedColumn, settings: AttributeSettings) -> ReleasedColumn:

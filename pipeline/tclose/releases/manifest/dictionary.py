@@ -13,6 +13,7 @@ from tclose.releases.manifest.privacy_sections import PersonsResult
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import (
     HeldSection,
+    LeftOutOverTimeSection,
     LeftOutSection,
     RecordComparison,
     ReleasedColumn,
@@ -105,6 +106,8 @@ def describe_other_records(manifest: Manifest) -> Iterator[str]:
         yield _describe_left_out(manifest.left_out)
     if manifest.suppressed is not None:
         yield _describe_suppressed(manifest.suppressed)
+    if manifest.left_out_over_time is not None:
+        yield _describe_left_out_over_time(manifest.left_out_over_time)
     if manifest.held is not None:
         yield _describe_held(manifest.held)
 
@@ -126,6 +129,16 @@ def _describe_suppressed(suppressed: SuppressedSection) -> str:
         f"{suppressed.percent} % of those without a missing value: extreme values and rare "
         "combinations are scarcer here than they were. Shares of confidential values differ from "
         f"what they were with them by at most {suppressed.percent} percentage points."
+    )
+
+
+def _describe_left_out_over_time(left_out: LeftOutOverTimeSection) -> str:
+    """Describe how many records the release lacks for the sake of earlier ones of its series."""
+    return (
+        "So that nobody is found by comparing it with earlier releases of its series, records may "
+        f"have been left out, at most {left_out.percent} % of those without a missing value: of "
+        "persons of whose earlier class too few are still there or too much has changed, and of "
+        "new persons if they are few. Those that are here need not be like them."
     )
 
 

@@ -21,6 +21,7 @@ from tclose.releases.manifest.sections import (
     Document,
     HeldSection,
     InformationLoss,
+    LeftOutOverTimeSection,
     LeftOutSection,
     Names,
     Positive,
@@ -81,6 +82,8 @@ class Manifest(Section):
     """Present if records were left out for a missing value."""
     suppressed: SuppressedSection | None = None
     """Present if records were left out as isolated ones."""
+    left_out_over_time: LeftOutOverTimeSection | None = None
+    """Present if earlier releases of its series decide what the release may have."""
     held: HeldSection | None = None
     """Present if records of persons who left are held."""
     classes: ClassesSection

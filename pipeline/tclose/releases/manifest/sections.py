@@ -197,6 +197,16 @@ class SuppressedSection(Section):
     percent: Annotated[int, Field(ge=1, le=100)]
 
 
+class LeftOutOverTimeSection(Section):
+    """Records that a release of a series lacks, in whole percent of complete ones, rounded up.
+
+    At least 1: whether none was left out is told nowhere but in the internal manifest, as are finer
+    figures.
+    """
+
+    percent: Annotated[int, Field(ge=1, le=100)]
+
+
 class HeldSection(Section):
     """Records of persons who had left, held from the release before, in whole percent, rounded up.
 
