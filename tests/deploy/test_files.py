@@ -382,6 +382,7 @@ class TestCommands:
         written = yaml.safe_load((DEPLOY / "config" / "dask.yaml").read_text())
         allocation = written["distributed"]["nanny"].pop("pre-spawn-environ")
         assert allocation == local.ALLOCATION  # as in a cluster of a run's own
+        assert written["distributed"]["scheduler"]["no-workers-timeout"] == local.WITHOUT_WORKERS
         _check_keys(written["distributed"], defaults)
 
 

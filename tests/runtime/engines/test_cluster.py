@@ -1,5 +1,6 @@
 """A Dask cluster that is there already: used as it is, and refused where its code is another."""
 
+import contextlib
 import time
 
 import pytest
@@ -75,20 +76,36 @@ def test_worker_that_ends_meanwhile_says_nothing_of_the_folder(answers, seen, tm
     assert engine.OnCluster(Answering()).sees(tmp_path) is seen
 
 
+@contextlib.contextmanager
+def started_anew(folder, **settings):
+    """An engine on a scheduler and a worker with TLS, and both processes."""
+    make_certificates(folder / "tls")
+    with Processes(folder, clean_environment()) as processes:
+        dask = start_scheduler(processes, folder / "tls", more=settings)
+        worker = start_worker(processes, dask, 1, folder)
+        files = EngineSettings(scheduler=dask.address, tls=TlsSettings(**dask.client_files()))
+        with engine.local_address(files, 0) as address, engine.connect(address) as connected:
+            yield connected, processes.running[0].popen, worker.popen
+
+
 @pytest.mark.nightly
 def test_scheduler_that_goes_away_is_told_and_not_waited_for(tmp_path):
-    make_certificates(tmp_path / "tls")
-    with Processes(tmp_path, clean_environment()) as processes:
-        dask = start_scheduler(processes, tmp_path / "tls")
-        start_worker(processes, dask, 1, tmp_path)
-        settings = EngineSettings(scheduler=dask.address, tls=TlsSettings(**dask.client_files()))
-        with (
-            engine.local_address(settings, 0) as address,
-            engine.connect(address) as connected,
-        ):
-            results = connected.run(time.sleep, [0.0, 600.0])
-            assert next(results) == (0, None)
-            scheduler = processes.running[0].popen
-            scheduler.kill()
-            with pytest.raises(LostError, match="the Dask scheduler went away; start it, and run"):
-                next(results)
+    with started_anew(tmp_path) as (connected, scheduler, _):
+        results = connected.run(time.sleep, [0.0, 600.0])
+        assert next(results) == (0, None)
+        scheduler.kill()
+        with pytest.raises(LostError, match="the Dask scheduler went away; start it, and run"):
+            next(results)
+
+
+def test_workers_that_all_leave_are_not_waited_for_for_ever(tmp_path):
+    patience = {"DASK_DISTRIBUTED__SCHEDULER__NO_WORKERS_TIMEOUT": "1s"}
+    absence = r"has had no workers for 1 seconds; start some, and run again to go on from here"
+    with started_anew(tmp_path, **patience) as (connected, _, worker):
+        results = connected.run(time.sleep, [0.0, *[600.0] * 9])  # most of them are queued
+        assert next(results) == (0, None)
+        worker.kill()
+        with pytest.raises(LostError, match=absence):
+            next(results)
+        with pytest.raises(LostError, match=absence):
+            next(connected.run(time.sleep, [600.0]))  # a task that no worker was there for

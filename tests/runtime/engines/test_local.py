@@ -2,11 +2,15 @@
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
+import dask
 import psutil
 import pytest
 from distributed import Client
@@ -14,8 +18,11 @@ from distributed import Client
 from support.cases.discharge_policies import data_digests, discharge_policy, write_discharges
 from support.cases.people import folder_of
 from support.passes import UNTIL_VERDICT, run_passes
+from tclose.errors import LostError
 from tclose.passes.release import open_release, run_release
 from tclose.policy.sections.engine_settings import EngineSettings
+from tclose.runtime.engines import local
+from tclose.runtime.engines.engine import connect
 from tclose.runtime.engines.local import ALLOCATION, local_cluster
 from tclose.runtime.monitoring.progress import Progress
 
@@ -155,3 +162,15 @@ def test_the_key_is_in_the_scratch_folder_alone(monkeypatch):
         assert Path(key).is_relative_to(Path(folder) / f"tclose-{os.geteuid()}")
         assert mode == 0o600
         assert not Path(key).exists()
+
+
+def test_workers_that_cannot_be_started_anew_are_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setattr(local, "WITHOUT_WORKERS", "1s")
+    with local_cluster(EngineSettings(workers=1)) as address, connect(address) as engine:
+        results = engine.run(time.sleep, [0.0, 600.0])
+        assert next(results) == (0, None)
+        shutil.rmtree(dask.config.get("temporary-directory"))
+        for pid in engine.ask(lambda: str(os.getpid())):
+            os.kill(int(pid), signal.SIGKILL)
+        with pytest.raises(LostError, match=r"has had no workers for"):
+            next(results)

@@ -123,6 +123,7 @@ class OnCluster:
     ) -> Generator[tuple[int, Any], None, None]:
         """Results as they come; raises a task's own error, or says that workers kept dying."""
         from distributed import KilledWorker, as_completed
+        from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
         address, key = self.client.scheduler.address, task_prefix(self.client, name)
         futures = self.client.map(function, items, key=key, pure=False)
@@ -136,6 +137,9 @@ class OnCluster:
             raise LostError(
                 "a task ended its worker several times; give engine.memory_per_worker more"
             ) from None
+        except (NoWorkerError, NoValidWorkerError) as error:  # the latter of tasks that came later
+            absence = f"has had no workers for {error.timeout:,.0f} seconds; start some"
+            raise _lost(address, absence) from None
         except CancelledError:
             raise _lost(address) from None
         finally:
@@ -230,11 +234,8 @@ def _check_workers(client: Any, address: str) -> None:
     check_versions(client, address)
 
 
-def _lost(address: str) -> LostError:
-    return LostError(
-        f"engine.scheduler {address}: the Dask scheduler went away; start it, and run again to go "
-        "on from here"
-    )
+def _lost(address: str, loss: str = "the Dask scheduler went away; start it") -> LostError:
+    return LostError(f"engine.scheduler {address}: {loss}, and run again to go on from here")
 
 
 def runs_in_process(settings: EngineSettings, n_bytes: int) -> bool:

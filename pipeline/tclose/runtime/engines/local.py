@@ -27,6 +27,8 @@ MAX_AUTO_WORKERS = 16
 _SHARE_BYTES = 500_000_000  # of a worker, at least: more than one of ten million records takes
 _FILES_PER_WORKER = 16  # that the run's own process has open: pipes and connections, ten at least
 
+WITHOUT_WORKERS = "10 minutes"  # after which a run that none is left for ends
+
 _WORKER_START = "tclose.runtime.engines.worker_start"
 # A worker's arrays come and go by the megabyte. As glibc and Dask have it, each goes back to the
 # system, and every page of the next one is a fault again: a quarter of a run. What is kept is far
@@ -163,6 +165,8 @@ def _configuration(scratch: Path, *, forks: bool) -> Mapping[str, Any]:
         "distributed.admin.system-monitor.gil.enabled": False,
         "distributed.worker.profile.enabled": False,
         "distributed.logging": QUIET_LOGGING,
+        # Workers that cannot be started anew, as on a full disk, would be waited for for ever.
+        "distributed.scheduler.no-workers-timeout": WITHOUT_WORKERS,
         _ENVIRONMENT: dask.config.get(_ENVIRONMENT) | ALLOCATION,
         "distributed.worker.preload": [_WORKER_START],
         # A paused worker waits for results to go, and tasks keep theirs in files: it would wait
