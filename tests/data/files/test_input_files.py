@@ -2,6 +2,7 @@
 
 import functools
 import http.server
+import io
 import threading
 from pathlib import Path
 
@@ -10,10 +11,10 @@ import pytest
 from support.cases.people import N_PEOPLE, people, policy_for, release, write_csv, write_parquet
 from support.length import count
 from tclose.data.files import input_files
-from tclose.data.files.input_files import find_files, total_bytes
+from tclose.data.files.input_files import find_files, open_parquet, reading_file, total_bytes
 from tclose.data.files.input_settings import InputSettings
 from tclose.data.files.inspection import inspect_file
-from tclose.errors import DataError
+from tclose.errors import DataError, UnreachableError
 
 
 def names(paths: tuple[str, ...]) -> list[str]:
@@ -152,3 +153,32 @@ def test_name_that_no_file_can_have(tmp_path):
     settings = InputSettings(path=str(tmp_path / ("x" * 300)))
     with pytest.raises(DataError, match=r"^input .*: cannot be read \(File name too long\)$"):
         input_files.check_apart(settings, tmp_path / "releases")
+
+
+@pytest.mark.parametrize(
+    ("failure", "lasts"),
+    [
+        (OSError("ClientPayloadError"), False),
+        (OSError(5, "Input/output error"), False),
+        (TimeoutError(), False),
+        (FileNotFoundError(2, "No such file"), True),
+        (PermissionError(13, "Permission denied"), True),
+    ],
+)
+def test_failure_that_may_pass_is_no_fault_of_the_data(failure, lasts):
+    with (
+        pytest.raises(DataError, match=r"file a\.csv: cannot be read") as caught,
+        reading_file("a.csv"),
+    ):
+        raise failure
+    assert isinstance(caught.value, UnreachableError) is not lasts
+    assert caught.value.retryable is not lasts  # whose working files would be removed
+
+
+def test_silent_server_is_not_taken_for_a_damaged_file(tmp_path):
+    class Silent(io.BytesIO):
+        def read(self, *_):
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError), open_parquet(Silent(b"PAR1" * 9), "a.parquet"):
+        pass

@@ -30,13 +30,14 @@ from tclose.data.places.bucket_client import refusal
 from tclose.data.places.bucket_paths import SCHEME, BucketPath, parse_bucket
 from tclose.data.places.locations import Location
 from tclose.data.places.process_limits import check_limits
-from tclose.errors import DataError, TcloseError
+from tclose.errors import DataError, TcloseError, UnreachableError
 from tclose.security.redaction import redact_place
 
 BLOCK_BYTES = 1 << 22
 STREAM_BYTES = 1 << 20  # of a column that is being read
 MAX_DOWNLOAD_BYTES = 1 << 28
 _FILE = ("", "file", "local")
+_NOT_THERE = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 # What fsspec can open, and no run can read from several processes, or without copies of records.
 _UNFIT = {
     "memory": "is in the memory of one process",
@@ -272,8 +273,9 @@ def open_parquet(
     except MemoryError:  # which an exception of pyarrow can be
         raise
     except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise  # the system's: pyarrow has no number for a damaged file
+        is_of_network = isinstance(error, (TimeoutError, ConnectionError))
+        if is_of_network or (isinstance(error, OSError) and error.errno is not None):
+            raise  # not pyarrow's: it has no number for a damaged file
         raise DataError(
             f"file {name}: is not a complete Parquet file (truncated, damaged or encrypted); "
             "produce it again"
@@ -300,12 +302,25 @@ def file_stamp(path: str) -> str:
 
 @contextlib.contextmanager
 def reading_file(name: str) -> Iterator[None]:
-    """Turn any failure to read a file into one error that names it."""
+    """Turn any failure to read a file into one error that names it.
+
+    Raises
+    ------
+    DataError
+        It is not there, or not for this user.
+    UnreachableError
+        A disk, a server or the way to it failed, which may pass: what was done stays.
+    """
     try:
         yield
     except OSError as error:
         check_limits(error, f"file {name}")
-        raise DataError(f"file {name}: cannot be read ({_reason(error)})") from None
+        message = f"file {name}: cannot be read ({_reason(error)})"
+        if isinstance(error, _NOT_THERE):
+            raise DataError(message) from None
+        raise UnreachableError(
+            f"{message}; see its storage and the network, then run again"
+        ) from None
 
 
 def _reason(error: Exception) -> str:
