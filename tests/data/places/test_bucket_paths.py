@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tclose.data.places import bucket_paths
 from tclose.data.places.bucket_client import refusal
 from tclose.data.places.bucket_paths import BucketPath, ChangedError, parse_bucket
 from tclose.errors import OutputError, StoreError
@@ -112,12 +113,35 @@ def test_what_names_no_bucket_is_refused(text):
     assert "k:s@" not in str(caught.value)
 
 
+def skewed():
+    """As s3fs raises it."""
+    error = PermissionError("AKIASECRET")
+    error.__cause__ = ServerError("RequestTimeTooSkewed")
+    return error
+
+
+@pytest.mark.parametrize(
+    "question", [BucketPath.exists, BucketPath.tags, BucketPath.stat, BucketPath.tag]
+)
+def test_answer_of_another_server_says_nothing_of_objects(question, monkeypatch):
+    """A proxy's page with status 200, of which the client makes an answer without content."""
+    monkeypatch.setattr(bucket_paths, "filesystem", Empty)
+    with pytest.raises(StoreError, match=r"does not answer as it should \(KeyError\)"):
+        question(BucketPath("bucket", "a"))
+
+
+class Empty:
+    def call_s3(self, *_, **__):
+        return {}
+
+
 @pytest.mark.parametrize(
     ("error", "message"),
     [
         (PermissionError("AKIASECRET"), "no permission"),
         (ServerError("SlowDown"), r"does not answer as it should \(SlowDown\)"),
         (RuntimeError("http://AKIASECRET"), r"\(RuntimeError\)"),
+        (skewed(), r"clocks of this machine and the object store differ too much"),
         (type("NoCredentialsError", (Exception,), {})(), "no usable AWS credentials"),
     ],
 )

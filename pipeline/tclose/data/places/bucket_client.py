@@ -53,6 +53,11 @@ def refusing(place: object) -> Iterator[None]:
 def refusal(place: object, error: Exception) -> StoreError:
     """The reason by its code or type: servers' own words may quote requests."""
     name, code = type(error).__name__, code_of(error)
+    if code == "RequestTimeTooSkewed":  # which the client takes for a permission that lacks
+        return StoreError(
+            f"{place}: the clocks of this machine and the object store differ too much ({code}); "
+            "set this one, then run again"
+        )
     if isinstance(error, PermissionError):
         return ForbiddenError(
             f"{place}: no permission ({code or name}); see that the AWS credentials of this "

@@ -18,6 +18,9 @@ SCHEME = "s3://"
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _CHANGED = ("PreconditionFailed", "412", "NoSuchKey", "404")
 _AGAIN = ("ConditionalRequestConflict", "409")
+# An answer without these is of another server, as a proxy's page is, and says nothing of objects.
+_HEAD = ("ETag", "ContentLength")
+_MORE = "IsTruncated"
 _TRIES = 5
 _READS = 10
 
@@ -203,7 +206,8 @@ class BucketPath:
             return None
         try:
             with refusing(self):
-                return self._call("head_object")
+                answer = self._call("head_object")
+                return {name: answer[name] for name in _HEAD}
         except FileNotFoundError:
             return None
 
@@ -219,7 +223,7 @@ class BucketPath:
                 answer: dict[str, Any] = filesystem().call_s3(
                     "list_objects_v2", Bucket=self.bucket, Prefix=self._prefix, **arguments
                 )
-                return answer
+                return answer | {_MORE: answer[_MORE]}
         except FileNotFoundError:
             raise OutputError(
                 f"{self}: there is no bucket {self.bucket!r}; make it first"
@@ -228,7 +232,7 @@ class BucketPath:
     def _pages(self, **arguments: Any) -> Iterator[dict[str, Any]]:
         page = self._list(**arguments)
         yield page
-        while page.get("IsTruncated"):
+        while page[_MORE]:
             page = self._list(ContinuationToken=page["NextContinuationToken"], **arguments)
             yield page
 
