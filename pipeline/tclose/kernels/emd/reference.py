@@ -6,7 +6,7 @@ import numpy as np
 
 from tclose.kernels.compiler import kernel
 from tclose.kernels.emd.ordered import ordered_emd
-from tclose.kernels.emd.tree import class_tree_emds, flat_emd
+from tclose.kernels.emd.tree import flat_emd, tree_emd
 
 # The distribution of one confidential attribute in the table, and the limit of a class's distance.
 #   cumulative int64 (m,), prefix int64 (m + 1,)   of an ordered attribute, see `emd.ordered_emd`
@@ -26,10 +26,8 @@ def distance_to(members, reference):
     """Distance of one class, float64; ``members`` int64 (s,): positions of its values, sorted."""
     if reference.paths.shape[0] == 0:
         return ordered_emd(members, reference.cumulative, reference.prefix)
+    table = reference.paths, reference.weights, reference.below, reference.n_records
     if reference.is_flat:
-        table = reference.paths, reference.weights, reference.below, reference.n_records
         return flat_emd(members, table, reference.untouched)
-    ends = np.array([0, members.size])
-    return class_tree_emds(
-        members, ends, reference.paths, reference.weights, reference.below, reference.untouched
-    )[0]
+    counts = np.zeros(reference.weights.size, dtype=np.int64)
+    return tree_emd(members, table, reference.untouched, counts)

@@ -60,44 +60,55 @@ def untouched_work(weights: Float64, table_counts: Int64) -> float:
 @kernel
 def class_tree_emds(codes, class_starts, paths, weights, table_counts, untouched):
     """Return `tree_emds`; ``untouched``: the distance of a class with nothing below any node."""
-    n_records = largest(table_counts, 0)
-    n_classes = class_starts.size - 1
+    table = paths, weights, table_counts, largest(table_counts, 0)
     counts = np.zeros(weights.size, dtype=np.int64)
-    emds = np.empty(n_classes)
-    for i in range(n_classes):
-        start, stop = class_starts[i], class_starts[i + 1]
-        size = stop - start
-        if size == 0:
-            emds[i] = np.nan
-            continue
-        members = np.sort(codes[start:stop])  # the sum rounds alike in any order of the records
-        for code in members:
-            for node in paths[code]:
-                if node < 0:
-                    break
-                counts[node] += 1
-        work = untouched
-        for code in members:
-            for node in paths[code]:
-                if node < 0 or counts[node] == 0:  # done with this node, so with those above it
-                    break
-                of_table = table_counts[node] / n_records
-                work += weights[node] * (abs(counts[node] / size - of_table) - of_table)
-                counts[node] = 0
-        emds[i] = max(work, 0.0)
+    emds = np.empty(class_starts.size - 1)
+    for i in range(emds.size):
+        members = np.sort(codes[class_starts[i] : class_starts[i + 1]])
+        emds[i] = tree_emd(members, table, untouched, counts)
     return emds
+
+
+@kernel(borrows=True)
+def tree_emd(members, table, untouched, counts):
+    """Distance of one class, which rounds alike in any order of its records.
+
+    Parameters
+    ----------
+    members : int64 (s,): sorted
+    table : paths, weights and counts as in `tree_emds`, and the table's number of records
+    counts : int64 (nodes,), zeros, which it is left as
+    """
+    paths, weights, table_counts, n_records = table
+    if members.size == 0:
+        return np.nan
+    for code in members:
+        for step in range(paths.shape[1]):  # an index: a row of its own would be counted as in use
+            node = paths[code, step]
+            if node < 0:
+                break
+            counts[node] += 1
+    work = untouched
+    for code in members:
+        for step in range(paths.shape[1]):
+            node = paths[code, step]
+            if node < 0 or counts[node] == 0:  # done with this node, so with those above it
+                break
+            of_table = table_counts[node] / n_records
+            work += weights[node] * (abs(counts[node] / members.size - of_table) - of_table)
+            counts[node] = 0
+    return max(work, 0.0)
 
 
 @kernel
 def flat_emd(members, table, untouched):
-    """Distance of one class over a tree of height 1, to the last bit as `class_tree_emds` has it.
+    """Distance of one class over a tree of height 1, to the last bit as `tree_emd` has it.
 
     It takes no room for the values that the class has not, and no time.
 
     Parameters
     ----------
-    members : int64 (s,): sorted
-    table : paths, weights and counts as there, and the table's number of records
+    members, table : as there
     """
     paths, weights, table_counts, n_records = table
     if members.size == 0:

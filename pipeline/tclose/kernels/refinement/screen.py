@@ -61,11 +61,12 @@ Lanes = namedtuple(
 #   insertion_ranks int32 (2, o, lanes)   records of the other class that precede each record
 #   bounds float64 (o, 2)   the least and the most that t may allow: see `bound_shifts` and
 #                           `bound_positions`
-#   nodes int32 (u, 2, lanes), changes float32 (u, 2, 2, lanes)   see `tree_screen`
+#   nodes int32 (columns, 2, lanes), changes float32 (columns, 2, 2, lanes)   of each column of
+#                           `Trees`, see `tree_screen`; changed float32 (2, lanes): sums of these
 #   own, others int32 (2, lanes)      where persons count and a class has more than `MOST_TOGETHER`:
 #                           other records of each record's person in its class, and in the other one
 Screen = namedtuple(
-    "Screen", "parts moves gains most insertion_ranks bounds nodes changes own others"
+    "Screen", "parts moves gains most insertion_ranks bounds nodes changes changed own others"
 )
 
 
@@ -143,7 +144,7 @@ def fill_lanes(lanes, block, c):
 def make_screen(block):
     """Allocate the `Screen` of any two classes of a block."""
     n_lanes, n_orders = block.lanes.norms.shape[1], block.members.shape[0]
-    n_trees = block.trees.limits.size
+    n_columns = block.trees.nodes.shape[1]
     return Screen(
         np.zeros((2, n_lanes), np.float32),
         np.zeros((2, n_lanes), np.float32),
@@ -151,8 +152,9 @@ def make_screen(block):
         np.zeros(n_lanes, np.float32),
         np.zeros((2, n_orders, n_lanes), np.int32),
         np.zeros((n_orders, 2)),
-        np.zeros((n_trees, 2, n_lanes), np.int32),
-        np.zeros((n_trees, 2, 2, n_lanes), np.float32),
+        np.zeros((n_columns, 2, n_lanes), np.int32),
+        np.zeros((n_columns, 2, 2, n_lanes), np.float32),
+        np.zeros((2, n_lanes), np.float32),
         np.zeros((2, n_lanes), np.int32),
         np.zeros((2, n_lanes), np.int32),
     )
