@@ -1,9 +1,11 @@
 """The input's files: where they are found, and that it is the same from where they are read."""
 
+import contextlib
 import functools
 import http.server
 import io
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -55,13 +57,21 @@ def served(request, tmp_path):
     """Address of a loopback server for the files of ``tmp_path / "served"``."""
     folder = tmp_path / "served"
     folder.mkdir()
-    handler = functools.partial(request.param, directory=str(folder))
+    with serving(functools.partial(request.param, directory=str(folder))) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def serving(handler: Callable[..., QuietServer]) -> Iterator[str]:
+    """A loopback server; its address."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 class TestFind:
@@ -145,8 +155,24 @@ class TestWeb:
             find_files(InputSettings(path=f"{served}/nowhere.csv"))
 
     def test_nobody_there(self):
-        with pytest.raises(DataError, match=r"input http://127\.0\.0\.1:9/x.csv: cannot be read"):
+        message = r"input http://127\.0\.0\.1:9/x.csv: cannot be read .* then run again$"
+        with pytest.raises(UnreachableError, match=message):
             find_files(InputSettings(path="http://127.0.0.1:9/x.csv"))
+
+
+@pytest.mark.parametrize(
+    ("status", "lasts"), [(401, True), (403, True), (429, False), (503, False)]
+)
+def test_answers_of_web_servers_that_may_pass(status, lasts):
+    class Refusing(QuietServer):
+        def send_head(self):
+            self.send_error(status)
+
+    with serving(Refusing) as address:
+        url = f"{address}/people.csv"
+        with pytest.raises(DataError, match=rf"cannot be read \(HTTP status {status}\)") as caught:
+            inspect_file(url, InputSettings(path=url))
+    assert caught.value.retryable is not lasts
 
 
 def test_name_that_no_file_can_have(tmp_path):

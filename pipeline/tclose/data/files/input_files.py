@@ -38,6 +38,8 @@ STREAM_BYTES = 1 << 20  # of a column that is being read
 MAX_DOWNLOAD_BYTES = 1 << 28
 _FILE = ("", "file", "local")
 _NOT_THERE = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+# Answers of web servers that a later one may differ from.
+_FOR_NOW = (408, 429, *range(500, 600))
 # What fsspec can open, and no run can read from several processes, or without copies of records.
 _UNFIT = {
     "memory": "is in the memory of one process",
@@ -65,7 +67,7 @@ def find_files(settings: InputSettings) -> tuple[str, ...]:
             check_limits(error, f"input {settings.shown}")
         if settings.path.startswith(SCHEME):
             raise refusal(settings.shown, error) from None
-        raise DataError(f"input {settings.shown}: cannot be read ({_reason(error)})") from None
+        raise _unreadable(f"input {settings.shown}", error) from None
     if not files:
         raise DataError(f"input {settings.shown}: no such file, or no CSV or Parquet file in it")
     return tuple(sorted(filesystem.unstrip_protocol(name) for name in files))
@@ -225,7 +227,7 @@ def open_input(path: str) -> Iterator[BinaryIO]:
     except (TcloseError, OSError, pa.ArrowException, MemoryError):
         raise
     except Exception as error:  # the client's own
-        raise OSError(_reason(error)) from None
+        raise OSError(_reason(error)) from error
 
 
 def _open_web(filesystem: fsspec.AbstractFileSystem, url: str) -> BinaryIO:
@@ -315,15 +317,28 @@ def reading_file(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         check_limits(error, f"file {name}")
-        message = f"file {name}: cannot be read ({_reason(error)})"
-        if isinstance(error, _NOT_THERE):
-            raise DataError(message) from None
-        raise UnreachableError(
-            f"{message}; see its storage and the network, then run again"
-        ) from None
+        raise _unreadable(f"file {name}", error) from None
+
+
+def _unreadable(what: str, error: Exception) -> DataError:
+    """The error of an input that cannot be read, retryable where the reason may pass."""
+    message = f"{what}: cannot be read ({_reason(error)})"
+    status = _status(error)
+    may_pass = isinstance(error, OSError) and not isinstance(error, _NOT_THERE)
+    if status in _FOR_NOW or (may_pass and status is None):
+        return UnreachableError(f"{message}; see its storage and the network, then run again")
+    return DataError(message)
+
+
+def _status(error: BaseException | None) -> int | None:
+    """What a web server answered: of an error, or its cause where a client says "not found"."""
+    if error is None:
+        return None
+    status: int | None = getattr(error, "status", None)
+    return status or _status(error.__cause__)
 
 
 def _reason(error: Exception) -> str:
-    status = getattr(error, "status", None)
+    status = _status(error)
     message = isinstance(error, OSError) and (error.strerror or str(error))
     return f"HTTP status {status}" if status else message or type(error).__name__
