@@ -87,12 +87,8 @@ def _add_changes(screen, column, m, n_others):
 @kernel(inline="always", borrows=True)
 def _bar_beyond(screen, row, n_others, room):
     """Bar the exchanges that change a class by more than its room, all levels together."""
-    of_a, of_b, gains, never = (
-        screen.changed[0],
-        screen.changed[1],
-        screen.gains,
-        -np.float32(np.inf),
-    )
+    of_a, of_b, gains = screen.changed[0], screen.changed[1], screen.gains
+    never = np.float32(-np.inf)
     for n in range(n_others):
         is_barred = (of_a[n] > room[0]) | (of_b[n] > room[1])
         gain = gains[row, n]

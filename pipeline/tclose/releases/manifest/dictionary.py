@@ -135,10 +135,10 @@ def _describe_suppressed(suppressed: SuppressedSection) -> str:
 def _describe_left_out_over_time(left_out: LeftOutOverTimeSection) -> str:
     """Describe how many records the release lacks for the sake of earlier ones of its series."""
     return (
-        "So that nobody is found by comparing it with earlier releases of its series, records may "
-        f"have been left out, at most {left_out.percent} % of those without a missing value: of "
-        "persons of whose earlier class too few are still there or too much has changed, and of "
-        "new persons if they are few. Those that are here need not be like them."
+        "For what this release and earlier ones of its series hold together, records may have been "
+        f"left out, at most {left_out.percent} % of those without a missing value: of persons of "
+        "whose earlier class too few are still there or too much has changed, and of new persons "
+        "if they are few. Those that are here need not be like them."
     )
 
 
