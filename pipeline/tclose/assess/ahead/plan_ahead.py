@@ -115,7 +115,7 @@ def _add_losses(
 
 
 def _expect_classes_left(series: PlannedSeries, sizes: Int64) -> PlannedSeries:
-    """How many classes 1 to k - 1 persons leave, by the sizes that classes have in a trial."""
+    """Estimate how many classes 1 to k - 1 persons leave, by the sizes of classes in a trial."""
     distinct, counts = np.unique(sizes, return_counts=True)
     chances = np.array(
         [share_of_classes_left(size, series.k, series.churn) for size in distinct.tolist()]

@@ -331,7 +331,7 @@ def _unreadable(what: str, error: Exception) -> DataError:
 
 
 def _status(error: BaseException | None) -> int | None:
-    """What a web server answered: of an error, or its cause where a client says "not found"."""
+    """The status a web server answered with, of an error or its cause: some say "not found"."""
     if error is None:
         return None
     status: int | None = getattr(error, "status", None)

@@ -1,1 +1,1 @@
-"""What numba does with a kernel, replaced where it does too much; parts are linked."""
+"""Steps of numba's compiler, replaced where they do too much; parts are linked."""

@@ -50,7 +50,7 @@ def sum_ranges(labels, n_classes, references):
 
 @kernel
 def _cut_ranges(cumulative, n_steps):
-    """Where each range of an attribute's values begins, and the last one ends."""
+    """The ends of the ranges of an attribute's values: where each begins, and the last one ends."""
     ends = np.zeros(N_RANGES + 1, dtype=np.int64)
     for s in range(1, N_SHARES + 1):
         level = s * cumulative[-1] / N_SHARES

@@ -146,7 +146,7 @@ def _explain_k(manifest: Manifest) -> list[str]:
 
 
 def _explain_t(name: str, of_attribute: AttributeFigures, t: TResult) -> list[str]:
-    """What t is, and what it means for the class that is farthest by one attribute."""
+    """Explain t, and what it means for the class that is farthest by one attribute."""
     caption = f"{name}: the whole table and the class farthest from it"
     whole, one = (
         ("the whole table", of_attribute.table),

@@ -1,1 +1,1 @@
-"""Who is in the releases of a window and in a table: registers, links, numbers."""
+"""Persons in the releases of a window and in a table: registers, links, numbers."""

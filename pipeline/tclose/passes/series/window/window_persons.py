@@ -57,7 +57,7 @@ class RankInput:
 
 @dataclass(frozen=True)
 class RankedRange:
-    """How many persons are in a range of hashes, and how many rows of each piece."""
+    """Numbers of persons in a range of hashes, and of rows of each piece."""
 
     n_persons: int
     n_rows: tuple[int, ...]
