@@ -6,6 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -93,6 +96,25 @@ def test_departures_that_are_dropped_are_promised(months: SeriesMonths, tmp_path
     assert found.cells == len(count_cells(dropped))
     told = " ".join(report_attack(attack(dropped, place)).split())
     assert "all releases together PASS asked k and t of all cells, of which series panel" in told
+
+
+@pytest.mark.parametrize("departures", ["drop", "report"])
+def test_newcomers_who_are_not_released_are_no_cell(
+    months: SeriesMonths, tmp_path: Path, departures: str
+) -> None:
+    """Fewer than k newcomers are left out, so nothing is told of them that could be found."""
+    before = pq.read_table(months.files[0])
+    later = pq.read_table(months.files[1])
+    is_known = pc.is_in(later["person_id"], value_set=before["person_id"].combine_chunks())
+    newcomers = later.filter(pc.invert(is_known)).slice(0, K - 1)
+    pq.write_table(pa.concat_tables([before, newcomers]), tmp_path / "later.parquet")
+    place = SeriesMonths(tmp_path, (months.files[0], tmp_path / "later.parquet"))
+    published = place.publish(0, 1, departures=departures)
+    assert section_of(published[1]).left_out == len(newcomers) > 0
+    found = check(published, place)
+    assert found.passed
+    assert found.left is None
+    assert found.cells == len(count_cells(published))
 
 
 def read_published(made: list[Released], **changes: Any) -> list[Published]:

@@ -52,10 +52,10 @@ def check_refinement(
     for membership in memberships:
         cells = refine_cells(cells, membership)
     of_person, sizes = cells.cell, cells.sizes
-    is_held = np.ones(sizes.size, dtype=np.bool_)
+    is_released = _find_cells(memberships, of_person, sizes.size)  # of others nothing was told
+    is_held = is_released
     if promise is not None and not promise.holds_for_leavers:
-        is_held[:] = False
-        is_held[of_person[memberships[promise.newest].is_present]] = True
+        is_held = _find_cells([memberships[promise.newest]], of_person, sizes.size)
     measured = [
         one
         for (table, persons), of in zip(rows, attributes, strict=True)
@@ -72,8 +72,16 @@ def check_refinement(
         distances=_merge_distances(measured, is_held),
         series=None if promise is None else promise.series,
         departures=None if promise is None else promise.departures,
-        left=None if is_held.all() else _count_left(sizes, is_held, is_failing),
+        left=_count_left(sizes, is_released & ~is_held, is_failing),
     )
+
+
+def _find_cells(memberships: Sequence[Membership], of_person: Int64, n_cells: int) -> Bools:
+    """Return which cells are of persons who are in any of some releases: bool (n_cells,)."""
+    is_found = np.zeros(n_cells, dtype=np.bool_)
+    for membership in memberships:
+        is_found[of_person[membership.is_present]] = True
+    return is_found
 
 
 def _limit(
@@ -141,11 +149,13 @@ def _merge_distances(measured: Sequence[_Measured], is_held: Bools) -> tuple[Cel
     return tuple(distances.values())
 
 
-def _count_left(sizes: Int64, is_held: Bools, is_failing: Bools) -> LeftPersons:
-    """Count the persons who are not in the newest release, and those who are found."""
+def _count_left(sizes: Int64, is_left: Bools, is_failing: Bools) -> LeftPersons | None:
+    """Count the persons who are not in the newest release any more, and those who are found."""
+    if not is_left.any():
+        return None
     return LeftPersons(
-        persons=int(sizes[~is_held].sum()),
-        cells=int((~is_held).sum()),
-        failing_cells=int((is_failing & ~is_held).sum()),
-        found=int(sizes[is_failing & ~is_held].sum()),
+        persons=int(sizes[is_left].sum()),
+        cells=int(is_left.sum()),
+        failing_cells=int((is_failing & is_left).sum()),
+        found=int(sizes[is_failing & is_left].sum()),
     )
