@@ -413,3 +413,14 @@ def test_file_is_made_whole_or_not_at_all(repository: ReleaseRepository):
         assert open_store(place).create("failed/1", b"first")
         assert not open_store(place).create("failed/1", b"second")
         assert open_store(place).read("failed/1") == b"first"
+
+
+def test_run_that_is_refused_leaves_the_lock_of_another(tmp_path, monkeypatch):
+    """Both found no folder, so that either may take it for its own."""
+    store = filesystem.FolderStore(tmp_path / "releases" / "people")
+    with store.lock():
+        monkeypatch.setattr(filesystem.FolderStore, "_make_folders", lambda one: [one.root])
+        with pytest.raises(BusyError):
+            store.lock().__enter__()
+        assert (store.root / filesystem.LOCK).exists()
+    assert not store.root.exists()

@@ -72,9 +72,12 @@ class FolderStore:
         except OSError as error:
             raise OutputError(f"output {path}: cannot be written ({error.strerror})") from None
         try:
-            yield name_machine() if self._lock(descriptor, path) else None
+            machine = name_machine() if self._lock(descriptor, path) else None
+            try:
+                yield machine
+            finally:  # not where another run has the lock, which may have nothing else yet
+                self._clear_empty(created, had_key=had_key)
         finally:
-            self._clear_empty(created, had_key=had_key)
             os.close(descriptor)
 
     def _lock(self, descriptor: int, path: Path) -> bool:
