@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases.people import people, policy_for, write_csv, write_parquet
+from support.cases.people import CONFIDENTIAL, QUASI, people, policy_for, write_csv, write_parquet
 from support.checks.refusals import SECRET, csv_of, with_secret
 
 
@@ -39,6 +39,14 @@ class TestFiles:
             for _ in range(n_groups):
                 writer.write_table(table)
         refuse(policy_for(tmp_path / "people.parquet"), "people.parquet", "has no records")
+
+    def test_parquet_without_rows_has_any_types(self, tmp_path, refuse):
+        """As pandas writes a table that filtered all records out: its texts are floats."""
+        columns = {name: pa.array([], pa.float64()) for name in ("age", "sex", "pay")}
+        pq.write_table(pa.table(columns), tmp_path / "people.parquet")
+        roles = {"age": QUASI, "sex": "person", "pay": CONFIDENTIAL}
+        policy = policy_for(tmp_path / "people.parquet", attributes=roles)
+        refuse(policy, "people.parquet", "has no records")
 
     @pytest.mark.parametrize(
         "head",

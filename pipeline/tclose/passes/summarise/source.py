@@ -88,11 +88,12 @@ def type_columns(
 ) -> tuple[tuple[Partition, ...], dict[str, pa.DataType]]:
     """Partitions with their positions, and the type of each column."""
     policy, schema = context.run.policy, contents[0].schema
-    if contents[0].file.format == "parquet":
-        return cut_parquet(contents), {a.name: schema.field(a.name).type for a in attributes}
-    partitions = csv_partitions(contents)
-    if not partitions:
+    is_parquet = contents[0].file.format == "parquet"
+    partitions = cut_parquet(contents) if is_parquet else csv_partitions(contents)
+    if not partitions:  # whose columns may have any type
         raise DataError(f"input {policy.input.shown}: has no records")
+    if is_parquet:
+        return partitions, {a.name: schema.field(a.name).type for a in attributes}
     names = tuple(a.name for a in attributes)
     reading = _reading(policy, schema, dict.fromkeys(names, pa.string()))
     items = [(partition, reading) for partition in partitions]
