@@ -5,8 +5,17 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather, orc
 
-from support.cases.people import CONFIDENTIAL, QUASI, people, policy_for, write_csv, write_parquet
+from support.cases.people import (
+    CONFIDENTIAL,
+    QUASI,
+    people,
+    policy_for,
+    release,
+    write_csv,
+    write_parquet,
+)
 from support.checks.refusals import SECRET, csv_of, with_secret
 
 
@@ -60,6 +69,33 @@ class TestFiles:
         head = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
         path = csv_of(tmp_path, head + b"age,sex,pay\n" + SECRET.encode() * 9)
         refuse(policy_for(path), "people.csv: is a workbook or document of Microsoft Office")
+
+    @pytest.mark.parametrize(
+        ("first", "office"),
+        [
+            (b"[Content_Types].xml", "Microsoft Office"),
+            (b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet", "LibreOffice"),
+        ],
+    )
+    def test_workbook_that_is_an_archive(self, first, office, tmp_path, refuse):
+        path = csv_of(tmp_path, b"PK\x03\x04" + bytes(26) + first + SECRET.encode() * 9)
+        refuse(policy_for(path), f"people.csv: is a workbook or document of {office} and no CSV")
+
+    @pytest.mark.parametrize(
+        ("write", "kind"),
+        [(feather.write_feather, "an Arrow or Feather file"), (orc.write_table, "an ORC file")],
+    )
+    def test_table_of_another_format(self, write, kind, tmp_path, refuse):
+        write(people(), str(tmp_path / "people.csv"))
+        document = policy_for(tmp_path / "people.csv")
+        refuse(document, f"people.csv: is {kind}; write its table as Parquet")
+
+    def test_text_that_begins_as_another_format(self, tmp_path):
+        table = people().rename_columns(["ORC", "sex", "pay"])
+        path = write_csv(tmp_path / "people.csv", table)
+        document = policy_for(path)
+        document["attributes"]["ORC"] = document["attributes"].pop("age")
+        assert release(document).table.column_names == ["ORC", "sex", "pay"]
 
     def test_text_between_the_marks_of_parquet(self, tmp_path, refuse):
         path = csv_of(tmp_path, f"PAR1 {SECRET} PAR1", "people.parquet")

@@ -30,14 +30,25 @@ from tclose.errors import DataError
 from tclose.model.input_pieces import InputFile
 from tclose.security.redaction import file_name
 
-_PACKED_HEADS = (
-    *(b"\x1f\x8b", b"PK\x03\x04", b"BZh91AY&SY", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"),
-    b"\x04\x22\x4d\x18",
+# What files of other kinds begin with, and what is said of them. Text has no control characters.
+_OTHER_KINDS = (
+    (
+        rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|PK\x03\x04.{26}\[Content_Types\]",
+        "a workbook or document of Microsoft Office and no CSV file; save its table as CSV",
+    ),
+    (
+        rb"PK\x03\x04.{26}mimetype",
+        "a workbook or document of LibreOffice and no CSV file; save its table as CSV",
+    ),
+    (
+        rb"\x1f\x8b|PK\x03\x04|BZh91AY&SY|\xfd7zXZ\x00|\x28\xb5\x2f\xfd|\x04\x22\x4d\x18",
+        "compressed; decompress it first",
+    ),
+    (rb"ARROW1\x00", "an Arrow or Feather file; write its table as Parquet"),
+    (rb"ORC.*[\x00-\x08]", "an ORC file; write its table as Parquet"),
 )
-
-_COMPOUND_HEAD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # of .xls, .doc and their like
 _PARQUET_MARK = b"PAR1"
-_HEAD_BYTES = 10
+_HEAD_BYTES = 50
 
 
 @dataclass(frozen=True)
@@ -91,7 +102,7 @@ def recognise_format(path: str, name: str) -> str:
     Raises
     ------
     DataError
-        It is empty, compressed, or of Microsoft Office.
+        It is empty, compressed, or of another kind: a workbook, Arrow, ORC.
     """
     with reading_file(name):
         return _recognise(path, _read_head(path), name)
@@ -105,13 +116,9 @@ def _read_head(path: str) -> bytes:
 def _recognise(path: str, head: bytes, name: str) -> str:
     if not head:
         raise DataError(f"file {name}: is empty (0 bytes); remove it or produce it again")
-    if head.startswith(_PACKED_HEADS):
-        raise DataError(f"file {name}: is compressed; decompress it first")
-    if head.startswith(_COMPOUND_HEAD):
-        raise DataError(
-            f"file {name}: is a workbook or document of Microsoft Office and no CSV file; save its "
-            "table as CSV"
-        )
+    for begin, words in _OTHER_KINDS:
+        if re.match(begin, head, re.DOTALL):
+            raise DataError(f"file {name}: is {words}")
     is_parquet = _begins_as_parquet(head) or _is_between_marks(path, head)
     return "parquet" if is_parquet else "csv"
 
