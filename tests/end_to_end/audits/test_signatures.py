@@ -340,3 +340,8 @@ class TestCommand:
         for folder in (signed, signed / "data", signed.parent, signed.parent.parent):
             assert main(["keys", "--out", str(folder)]) == 2
             assert "it holds releases" in capsys.readouterr().err
+
+    def test_names_the_folder_above_that_holds_releases(self, tmp_path, capsys):
+        (tmp_path / ".release-key").write_bytes(b"")
+        assert main(["keys", "--out", str(tmp_path / "mine")]) == 2
+        assert f"mine: is in {tmp_path}, and it holds releases" in capsys.readouterr().err

@@ -54,8 +54,10 @@ def _open_folder(folder: Path, files: tuple[Path, ...]) -> None:
     """Make the folder; refuse one that is handed out, and one that has keys."""
     place = folder.absolute().resolve()
     marks = ("CURRENT", ".release-key")
-    if any((at / mark).exists() for at in (place, *place.parents) for mark in marks):
-        raise OutputError(f"keys {folder}: it holds releases; choose another folder")
+    for at in (place, *place.parents):
+        if any((at / mark).exists() for mark in marks):
+            within = "" if at == place else f"is in {at}, and "
+            raise OutputError(f"keys {folder}: {within}it holds releases; choose another folder")
     for file in files:
         if os.path.lexists(file):
             raise OutputError(f"keys {file}: exists already and is not overwritten; choose "

@@ -65,8 +65,10 @@ def _open_folder(folder: Path, policy: Policy) -> None:
     """Make the folder; refuse one that has releases, as what is in it is handed out."""
     place = folder.absolute().resolve()
     own = repository_of(policy).root.resolve()
-    if any(at == own or (at / "CURRENT").is_file() for at in (place, *place.parents)):
-        raise OutputError(f"profile {folder}: it holds releases; choose another folder")
+    for at in (place, *place.parents):
+        if at == own or (at / "CURRENT").is_file():
+            within = "" if at == place else f"is in {at}, and "
+            raise OutputError(f"profile {folder}: {within}it holds releases; choose another folder")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name in (DATA_FILE, TABLE_FILE, REPORT_FILE):  # of an earlier run: not this one's
