@@ -104,6 +104,8 @@ def test_bar_stays_within_its_line(columns, tmp_path, monkeypatch):
     terminal = sit_at_terminal(monkeypatch, columns)
     run(tmp_path, Progress("bar"), sizes=SIZES)
     assert max(map(len, terminal.drawn)) <= columns
+    assert not any("\u2026" in line for line in terminal.drawn)
+    assert re.search(r" 100 % .*\d+\.\d s$", terminal.drawn[-1])
     assert terminal.getvalue().count("\n") == 1
 
 

@@ -264,10 +264,14 @@ def _show_bar(label: str, work: Work) -> Iterator[Callable[[], None]]:
 
     console = Console(stderr=True)
     least, most = _BAR_WIDTHS
+    is_narrow = console.width < least + _TEXT_WIDTH  # all texts would be cut there
     columns = (
         TextColumn(f"{{task.description:<{_LABEL_WIDTH}}}"),
         BarColumn(bar_width=max(least, min(most, console.width - _TEXT_WIDTH))),
-        *(TextColumn(f"{{task.fields[texts].{part}}}") for part in _PARTS),
+        *(
+            TextColumn(f"{{task.fields[texts].{part}}}")
+            for part in (_FEW_PARTS if is_narrow else _PARTS)
+        ),
     )
     # The streams are left as they are: numba, which is imported meanwhile, lets colorama keep them
     # to the end of the process.
@@ -280,6 +284,7 @@ def _show_bar(label: str, work: Work) -> Iterator[Callable[[], None]]:
 
 
 _PARTS = "percent", "amount", "speed", "time"
+_FEW_PARTS = "percent", "time"
 
 
 def default_style(quiet: bool) -> str:
