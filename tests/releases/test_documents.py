@@ -24,6 +24,7 @@ from tclose.releases.manifest.datapackage import (
 from tclose.releases.manifest.dictionary import escape, printable, write_dictionary
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.repository.repository import DOCUMENTS, file_sha256, is_intact, read_manifest
+from tclose.releases.site.write_site import write_site
 
 FIELD_TYPES = (
     *("string", "number", "integer", "boolean", "object", "array", "list", "datetime", "date"),
@@ -182,6 +183,34 @@ def test_partition_columns_are_described_apart(tmp_path):
     text = (found.folder / "dictionary.md").read_text()
     assert "The values of site stand in the names of folders" in text
     assert audit_release(found.folder).findings == []
+
+
+def test_dictionary_says_in_words_what_was_asked_and_reached(tmp_path):
+    document = policy_for(write_parquet(tmp_path / "people.parquet", people()))
+    models = [{"name": "distinct-l-diversity", "l": 2}]
+    document["privacy"] |= {"models": models}
+    found = release(document)
+    text = (found.folder / "dictionary.md").read_text()
+    [model] = found.manifest["privacy"]["models"]
+    assert f"| distinct-l-diversity of pay | l = 2 | {model['reached']:g} |" in text
+    table = text.partition("## Columns")[0]
+    assert not {"{", '"'} & set(table)
+    assert "counted" not in table
+
+
+def test_words_of_several_lines_are_told_on_one(tmp_path):
+    document = policy_for(write_parquet(tmp_path / "people.parquet", people()))
+    words = "Of all staff.\n\nAs of May.\n"
+    document["about"] = {"description": words, "citation": words}
+    document["attributes"]["pay"] = {"role": "confidential", "description": words}
+    folder = release(document).folder
+    for name, n_told in (("dictionary.md", 3), ("report.html", 3)):
+        text = (folder / name).read_text()
+        assert text.count("Of all staff. As of May.") == n_told
+        assert "\\n" not in text
+    write_site(folder.parents[1], tmp_path / "site")
+    for page in (tmp_path / "site").rglob("*.html"):
+        assert "Of all staff. As of May." in page.read_text()
 
 
 def test_dictionary_says_of_each_column_what_it_is_and_how_it_was_treated(made):

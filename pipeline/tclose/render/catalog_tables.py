@@ -6,7 +6,7 @@ from typing import Any
 from tclose.data.places.locations import Location
 from tclose.releases.catalog.diff import JsonScalar, ReleaseDiff
 from tclose.releases.manifest.dictionary import printable
-from tclose.releases.manifest.privacy_sections import JointResult, Privacy, TResult
+from tclose.releases.manifest.privacy_sections import Privacy
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.render.catalog_listing import ListedRelease, Maker, RepositoryListing, ShownRelease
 from tclose.render.release_tables import release_rows, utility_rows
@@ -60,13 +60,12 @@ def _entry_row(entry: ListedRelease) -> Row:
 
 def _tightest_t(privacy: Privacy) -> str:
     """The attribute that is nearest to its limit, and how many there are beside it."""
-    limits: dict[str, TResult | JointResult] = dict(privacy.t)
-    limits |= {" with ".join(t.attributes): t for t in privacy.joint}
-    if not limits:
+    nearest = privacy.nearest_to_t()
+    if nearest is None:
         return "-"
-    name = max(limits, key=lambda n: limits[n].largest_emd - limits[n].asked)
-    t = limits[name]
-    more = f" (+{len(limits) - 1})" if len(limits) > 1 else ""
+    name, t = nearest
+    n_others = len(privacy.limits()) - 1
+    more = f" (+{n_others})" if n_others else ""
     return f"{t.largest_emd:.6f} of {t.asked:g} {printable(name)}{more}"
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from support.browser import find_axe, find_browser, judge_page, measure_pages
@@ -19,11 +20,13 @@ def pages(tmp_path_factory: Any) -> list[str]:
     find_browser()
     folder = tmp_path_factory.mktemp("people")
     names = [LONG[i % 3] for i in range(N_RECORDS)]
-    table = people(N_RECORDS, a_column_with_a_very_long_name_indeed=names)
+    days = pa.array(range(N_RECORDS), pa.timestamp("us", "Europe/Berlin"))
+    table = people(N_RECORDS, a_column_with_a_very_long_name_indeed=names, day=days)
     document = policy_for(write_parquet(folder / "in.parquet", table), privacy={"k": 3, "t": 0.3})
     document["attributes"]["a_column_with_a_very_long_name_indeed"] = {
         "role": "confidential", "type": "nominal", "t": 0.5, "label": "Words " * 9,
     }  # fmt: skip
+    document["attributes"]["day"] = "non-confidential"
     document["about"] = {"title": "Pay of people", "contact": "somebody-somewhere@example.org"}
     made = release(document)
     write_site(folder / "releases", folder / "site")

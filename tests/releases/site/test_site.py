@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import pytest
 
 from support.cases.people import people, policy_for, release, tree, write_parquet
+from support.cases.repositories import fake_id, fake_manifest, write_fake
 from support.checks.html_page import Page
 from tclose.cli.main import main
 from tclose.data.places.atomic_files import write_atomically
@@ -61,6 +62,20 @@ def test_it_lists_every_release_with_its_pages(releases, tmp_path):
             assert (pages / name).read_bytes() == (place.parent / name).read_bytes()
         assert manifest["columns"][0]["treatment"] in (pages / "dictionary.html").read_text()
     assert index.count("(current)") == 2
+
+
+def test_it_names_the_distance_that_the_list_of_releases_names(tmp_path):
+    t = {
+        "pay": {"asked": 0.3, "largest_emd": 0.25, "distance": "ordered"},
+        "debt": {"asked": 0.1, "largest_emd": 0.09, "distance": "ordered"},
+    }
+    privacy = {"k": {"asked": 3, "achieved": 4}, "t": t}
+    root = tmp_path / "releases" / "people"
+    write_fake(root, fake_manifest(fake_id("d"), 8, privacy=privacy))
+    write_site(tmp_path / "releases", tmp_path / "site")
+    index = (tmp_path / "site" / "index.html").read_text()
+    assert ">0.09 of 0.1</span>" in index
+    assert "0.25 of 0.3" not in index
 
 
 def test_pages_are_whole_and_their_links_lead_to_files(releases, tmp_path):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tclose.releases.manifest.figure_sections import About
-from tclose.releases.manifest.privacy_sections import PersonsResult
+from tclose.releases.manifest.privacy_sections import PersonsResult, PrivacyModelResult
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import (
     HeldSection,
@@ -41,6 +41,11 @@ def printable(text: str) -> str:
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
     )
+
+
+def on_one_line(words: str) -> str:
+    """The publisher's words, of which YAML keeps the ends of lines, as one line."""
+    return " ".join(words.split())
 
 
 def escape(text: Any) -> str:
@@ -96,7 +101,7 @@ def _introduce(manifest: Manifest) -> str:
 def _quote_publisher(about: About | None) -> list[str]:
     """The publisher's words, each by its key."""
     words = {} if about is None else about.to_json()
-    lines = [f"- {escape(key)}: {escape(text)}" for key, text in words.items()]
+    lines = [f"- {escape(key)}: {escape(on_one_line(text))}" for key, text in words.items()]
     return ["\n".join(lines)] if lines else []
 
 
@@ -187,11 +192,29 @@ def _list_limits(manifest: Manifest) -> list[tuple[str, ...]]:
         what += " with ".join(escape(name) for name in joint.attributes)
         rows.append((what, f"at most {joint.asked:g}", f"{joint.largest_emd:.6f}"))
     rows += _list_person_limits(privacy.persons)
-    listed_keys = {"k", "t", "joint", "persons"}
+    rows += map(_list_model, privacy.models or ())
+    listed_keys = {
+        "k",
+        "t",
+        "joint",
+        "persons",
+        "models",
+        "counted",
+    }  # rows of k say what it counts
     others = {k: v for k, v in privacy.to_json().items() if k not in listed_keys}
     rows += [(escape(name), escape(_as_json(others[name])), "") for name in sorted(others)]
     total = manifest.information_loss.total
     return [*rows, ("information loss, mean over quasi-identifiers", "", f"{total:.3g}")]
+
+
+def _list_model(model: PrivacyModelResult) -> tuple[str, ...]:
+    asked = ", ".join(f"{key} = {_as_json(value)}" for key, value in model.asked.items())
+    reached = "no finite measure" if model.reached is None else f"{model.reached:.6g}"
+    reached += f"; holds for {model.holds_for}" if model.holds_for is not None else ""
+    if model.epsilon is not None:
+        reached += f"; epsilon {model.epsilon:.6g}, about {model.epsilon_is_about}, assuming that "
+        reached += "; ".join(model.epsilon_assumes)
+    return escape(f"{model.name} of {model.attribute}"), escape(asked), escape(reached)
 
 
 def _list_person_limits(persons: PersonsResult | None) -> list[tuple[str, ...]]:
@@ -219,7 +242,9 @@ def _list_columns(manifest: Manifest) -> list[tuple[str, ...]]:
 def _describe_column(column: ReleasedColumn, manifest: Manifest) -> str:
     name = column.name
     words = {key: getattr(column, key) for key in _WORDS}
-    lines = [f"- {key}: {escape(text)}" for key, text in words.items() if text is not None]
+    lines = [
+        f"- {key}: {escape(on_one_line(text))}" for key, text in words.items() if text is not None
+    ]
     lines += [f"- role: {escape(column.role)}. {_explain_role(column, manifest)}".rstrip()]
     lines.append(f"- type: {escape(column.type)}, {escape(column.kind)}")
     lines.append(f"- treatment: {escape(column.treatment)}")

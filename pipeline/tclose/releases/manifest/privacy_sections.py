@@ -113,6 +113,14 @@ class Privacy(Section):
     persons: PersonsResult | None = None
     """Present if k counts persons."""
 
+    def limits(self) -> dict[str, TResult | JointResult]:
+        """All distances that are held to a t, by attribute or combination."""
+        return {**self.t, **{" with ".join(t.attributes): t for t in self.joint}}
+
+    def nearest_to_t(self) -> tuple[str, TResult | JointResult] | None:
+        """The attribute or combination whose distance is nearest to its t, and the distance."""
+        return max(self.limits().items(), key=lambda i: i[1].largest_emd - i[1].asked, default=None)
+
 
 class NoiseResult(Section):
     """The differentially private noise on an attribute."""

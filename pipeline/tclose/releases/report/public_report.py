@@ -7,7 +7,7 @@ release made again has the same bytes.
 from collections.abc import Iterator
 
 from tclose.model.column_terms import Role
-from tclose.releases.manifest.dictionary import describe_other_records
+from tclose.releases.manifest.dictionary import describe_other_records, on_one_line
 from tclose.releases.manifest.figure_sections import About, AttributeFigures, ReleaseFigures
 from tclose.releases.manifest.privacy_sections import Privacy, TResult
 from tclose.releases.manifest.public_manifest import Manifest
@@ -65,7 +65,7 @@ def _head(manifest: Manifest) -> str:
         element("h1", text(give_title(manifest))),
     ]
     if about is not None and about.description:
-        parts.append(paragraph(about.description))
+        parts.append(paragraph(on_one_line(about.description)))
     parts.append(show_verdict(manifest))
     pairs = [
         ("records", f"{manifest.records:,}"),
@@ -273,7 +273,7 @@ def _list_columns(manifest: Manifest) -> str:
             element("p", f"{role}; {text(column.kind)}", class_="role"),
         ]
         if column.description:
-            lines.append(paragraph(column.description))
+            lines.append(paragraph(on_one_line(column.description)))
         loss = f"; information loss {losses[column.name]:.3g}" if column.name in losses else ""
         lines.append(paragraph(f"Released: {column.treatment}{loss}."))
         cards.append(element("li", "".join(lines)))
@@ -312,7 +312,7 @@ def _describe_source(manifest: Manifest) -> str:
         )
     by = f"{about.publisher}: " if about.publisher else ""
     usual = f"{by}{give_title(manifest)}. Release {manifest.release_id}."
-    parts.append(paragraph(f"Cite as: {about.citation or usual}"))
+    parts.append(paragraph(f"Cite as: {on_one_line(about.citation or usual)}"))
     n_files = len(manifest.files)
     parts.append(
         paragraph(

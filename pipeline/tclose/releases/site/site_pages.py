@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from tclose.releases.manifest.dictionary import describe_other_records
+from tclose.releases.manifest.dictionary import describe_other_records, on_one_line
+from tclose.releases.manifest.privacy_sections import Privacy
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import ReleasedColumn
 from tclose.releases.report.html_parts import (
-    data_table,
     element,
     facts,
     link_table,
@@ -60,10 +60,11 @@ def _list_name(number: int, name: str, listed: Sequence[ListedPage]) -> str:
     newest = listed[0].manifest
     about = newest.about
     title = about.title if about is not None and about.title else name
-    description = paragraph(about.description) if about is not None and about.description else ""
+    words = about.description if about is not None else None
+    description = paragraph(on_one_line(words)) if words else ""
     table = link_table(
         f"Releases of {name}",
-        ("release", "read", "published", "verdict", "records", "k", "largest t", "loss"),
+        ("release", "read", "published", "verdict", "records", "k", "nearest to t", "loss"),
         [_list_release(one) for one in listed],
     )
     return section(f"name-{number}", title, description, table)
@@ -73,7 +74,6 @@ def _list_release(listed: ListedPage) -> list[str]:
     """Cells of a row, as markup."""
     manifest = listed.manifest
     mark = " (current)" if listed.is_current else ""
-    t = [f"{r.largest_emd:.3g} of {r.asked:.3g}" for r in manifest.privacy.t.values()]
     k = manifest.privacy.k
     links = [("data dictionary", "dictionary.html"), ("manifest", "manifest.json")]
     if manifest.figures is not None:
@@ -85,7 +85,7 @@ def _list_release(listed: ListedPage) -> list[str]:
         text(manifest.verdict.upper()),
         text(f"{manifest.records:,}"),
         _whole(f"{k.achieved:,} (asked {k.asked:,})"),
-        _whole(max(t, default="-", key=_before_of)),
+        _whole(_show_t(manifest.privacy)),
         text(f"{manifest.information_loss.total:.3g}"),
     ]
 
@@ -95,8 +95,10 @@ def _whole(words: str) -> str:
     return element("span", text(words), class_="whole")
 
 
-def _before_of(cell: str) -> float:
-    return float(cell.partition(" ")[0])
+def _show_t(privacy: Privacy) -> str:
+    """The distance that is nearest to its t, which the list of releases names, too."""
+    nearest = privacy.nearest_to_t()
+    return "-" if nearest is None else f"{nearest[1].largest_emd:.3g} of {nearest[1].asked:.3g}"
 
 
 def link(label: str, place: str, manifest: Manifest) -> str:
@@ -125,7 +127,8 @@ def write_dictionary_page(manifest: Manifest) -> str:
     )
     notes = map(paragraph, describe_other_records(manifest))
     rows = [(c.name, c.role, f"{c.kind}, {c.type}") for c in manifest.columns]
-    table = data_table("Roles and types", ("column", "role", "type"), rows)
+    cells = ([text(cell) for cell in row] for row in rows)
+    table = link_table("Roles and types", ("column", "role", "type"), cells)
     sections = [section("columns", "Columns", *notes, table)]
     sections += [_describe(i, column) for i, column in enumerate(manifest.columns)]
     foot = paragraph(f"Made by tclose {manifest.code.tclose} from manifest.json of the release.")
@@ -137,7 +140,7 @@ def _describe(number: int, column: ReleasedColumn) -> str:
     pairs = [("unit", column.unit), ("order", _join(column.order)), ("distance", column.distance)]
     known = [(term, str(value)) for term, value in pairs if value]
     title = f"{column.name}: {column.label}" if column.label else column.name
-    described = paragraph(column.description) if column.description else ""
+    described = paragraph(on_one_line(column.description)) if column.description else ""
     parts = [described, paragraph(f"Released: {column.treatment}."), facts(known) if known else ""]
     return section(f"column-{number}", title, *parts)
 
