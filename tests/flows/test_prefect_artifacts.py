@@ -97,6 +97,7 @@ def test_a_folder_is_named_once_and_a_bucket_has_links():
     folder = "\n".join(_links(Path("/releases/people/0a")))
     assert folder.count("/releases/people/0a") == 1
     assert "`report.html`" in folder
+    assert "to hand out: all but `internal`" in folder  # a part of it does not pass an audit
     bucket = _links(parse_location("s3://bucket/releases/people/0a"))
     assert "- report: [`s3://bucket/releases/people/0a/report.html`]" in "\n".join(bucket)
 

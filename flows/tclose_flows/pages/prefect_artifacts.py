@@ -77,8 +77,8 @@ def _links(release: Location) -> list[str]:
     if isinstance(release, Path):
         return [
             f"- release: {_link(release)}",
-            "- to hand out: `data`, `manifest.json`, `report.html`, `dictionary.md`",
-            "- to keep inside: `internal/report.html`, `internal/lineage.jsonl`",
+            "- to hand out: all but `internal`; `report.html` and `dictionary.md` are to be read",
+            "- to keep inside: `internal`, with its own `report.html` and `lineage.jsonl`",
         ]
     locations = {
         "release": release,
