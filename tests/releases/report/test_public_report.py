@@ -12,6 +12,7 @@ import pytest
 
 from support.cases.people import (
     CONFIDENTIAL,
+    N_PEOPLE,
     QUASI,
     people,
     policy_for,
@@ -183,6 +184,24 @@ def test_every_number_is_one_of_the_manifest(any_made):
     known |= {float(n - 1) for n in told} | told | {1000.0, float(len(manifest["columns"]))}
     known.add(0.01)  # "by less than 0.01"
     assert numbers - known == set()
+
+
+def test_means_are_safe_where_classes_release_means(tmp_path):
+    table = people(size=np.random.default_rng(8).exponential(170, N_PEOPLE))
+    document = policy_for(write_parquet(tmp_path / "in.parquet", table))
+    document["attributes"]["size"] = {"role": "quasi-identifier", "aggregate": "median"}
+    text = Page((release(document).folder / "report.html").read_text()).text
+    safe, unsafe = text.split("Not safe")
+    assert "Means and totals of age, over the whole table" in safe
+    assert "Means and totals of size: a class's median stands in for its records" in unsafe
+
+
+def test_a_k_above_that_asked_is_said_where_it_is_explained(made):
+    manifest = read_manifest(made.folder)
+    assert manifest is not None
+    k = manifest.privacy.k.model_copy(update={"achieved": 7})
+    more = manifest.model_copy(update={"privacy": manifest.privacy.model_copy(update={"k": k})})
+    assert "k = 3, reached 7: every record shares" in Page(write_report(more)).text
 
 
 @pytest.mark.parametrize(

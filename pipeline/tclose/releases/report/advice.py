@@ -29,10 +29,11 @@ def list_safe(manifest: Manifest) -> list[str]:
             "means, spreads, and how they go together record by record. They are released as they "
             f"were {'prepared' if any(column.prepared for column in exact_columns) else 'read'}."
         )
-    if any(not column.generalised and column.kind in ("numeric", "date") for column in quasi):
+    means = _released_as(quasi, "mean")
+    if means:
         analyses.append(
-            "Means and totals of numbers and dates among the quasi-identifiers, over the whole "
-            "table or over groups of many classes: a class's mean stands in for its records."
+            f"Means and totals of {_name(means)}, over the whole table or over groups of many "
+            "classes: a class's mean stands in for its records."
         )
     analyses.append(
         "Comparisons of large groups, made of many whole classes, and models of the main effects "
@@ -53,6 +54,12 @@ def list_unsafe(manifest: Manifest) -> list[str]:
         warnings.append(
             f"Variances, quantiles, extremes and standard errors of {_name(aggregated)}: all "
             "records of a class have one value, so spread is understated."
+        )
+    medians = [one for one in _released_as(quasi, "median") if one.kind in ("numeric", "date")]
+    if medians:
+        warnings.append(
+            f"Means and totals of {_name(medians)}: a class's median stands in for its records, "
+            "and their mean is another where they lie farther out on one side."
         )
     if any(column.kind == "nominal" for column in aggregated):
         warnings.append(
@@ -127,6 +134,10 @@ def _describe_correlation(change: float | None, weaker: float) -> str:
         return "by less than 0.01"
     difference = f"by up to {change:.2f}"
     return f"{difference}; is attenuated by up to {weaker:.2f}" if weaker >= 0.01 else difference
+
+
+def _released_as(columns: list[ReleasedColumn], aggregate: str) -> list[ReleasedColumn]:
+    return [column for column in columns if f"{aggregate} of its class" in column.treatment]
 
 
 def _of_role(manifest: Manifest, role: Role) -> list[ReleasedColumn]:

@@ -116,14 +116,16 @@ def _explain(manifest: Manifest, figures: ReleaseFigures) -> str:
 def _explain_k(manifest: Manifest) -> list[str]:
     k, persons = manifest.privacy.k, manifest.privacy.persons
     others = f"at least {k.achieved - 1:,} others"
+    least = k.achieved if persons is None else persons.k.achieved
+    reached = f", reached {least:,}" if least != k.asked else ""
     if persons is not None:
         others = f"those of at least {persons.k.achieved - 1:,} other persons" + (
             ", who may have several each" if persons.persons < manifest.records else ""
         )
     parts = [
         paragraph(
-            f"k = {k.asked:,}: every record shares the values of all quasi-identifiers with "
-            f"{others}. Together they are a class. Who knows these values of a person finds a "
+            f"k = {k.asked:,}{reached}: every record shares the values of all quasi-identifiers "
+            f"with {others}. Together they are a class. Who knows these values of a person finds a "
             "class, and cannot tell which of its records is the person's."
         )
     ]
