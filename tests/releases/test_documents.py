@@ -25,6 +25,7 @@ from tclose.releases.manifest.dictionary import escape, printable, write_diction
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.repository.repository import DOCUMENTS, file_sha256, is_intact, read_manifest
 from tclose.releases.site.write_site import write_site
+from tclose.render.release_tables import release_rows
 
 FIELD_TYPES = (
     *("string", "number", "integer", "boolean", "object", "array", "list", "datetime", "date"),
@@ -196,6 +197,20 @@ def test_dictionary_says_in_words_what_was_asked_and_reached(tmp_path):
     table = text.partition("## Columns")[0]
     assert not {"{", '"'} & set(table)
     assert "counted" not in table
+
+
+def test_prepared_values_are_said_to_be_compared_as_such(tmp_path):
+    document = policy_for(write_parquet(tmp_path / "people.parquet", people(debt=range(60))))
+    document["attributes"] |= {
+        "pay": {"role": "confidential", "round": 1000},
+        "debt": "non-confidential",
+    }
+    found = release(document)
+    manifest = manifest_of(found)
+    said = "in pay, debt: identical. Of pay those of the input were prepared likewise first."
+    assert said in (found.folder / "dictionary.md").read_text()
+    rows = dict(release_rows(manifest))
+    assert rows["records compared"] == "identical to the input's in pay (as prepared), debt"
 
 
 def test_words_of_several_lines_are_told_on_one(tmp_path):

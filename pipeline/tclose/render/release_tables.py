@@ -21,7 +21,6 @@ from tclose.releases.manifest.sections import (
     DataFile,
     Exposed,
     InformationLoss,
-    RecordComparison,
     RiskSection,
     SkewnessSection,
 )
@@ -70,7 +69,7 @@ def release_rows(manifest: Manifest) -> list[tuple[str, str]]:
     rows.append(("records", f"{manifest.records:,}"))
     rows += _privacy_rows(manifest.privacy)
     rows += _noise_rows(manifest.noise)
-    rows += _value_rows(manifest.values)
+    rows += _value_rows(manifest)
     rows += _class_rows(manifest.classes)
     rows += _loss_rows(manifest.information_loss)
     rows.append(("data", describe_files(manifest.files)))
@@ -111,12 +110,15 @@ def _format_t(t: TResult | JointResult) -> str:
     return f"{text} of {t.of}" if isinstance(t, TResult) and t.of is not None else text
 
 
-def _value_rows(values: RecordComparison | None) -> list[tuple[str, str]]:
+def _value_rows(manifest: Manifest) -> list[tuple[str, str]]:
     """List the columns that were compared with the input's; earlier manifests do not say it."""
+    values = manifest.values
     if values is None:
         return []
-    buckets = values.as_buckets
-    named = [f"{name} (its buckets)" if name in buckets else name for name in values.compared]
+    prepared = {column.name for column in manifest.columns if column.prepared is not None}
+    notes = dict.fromkeys(prepared, " (as prepared)")
+    notes |= dict.fromkeys(values.as_buckets, " (its buckets)")
+    named = [f"{name}{notes.get(name, '')}" for name in values.compared]
     is_held = values.result != "identical"
     others = ", but for those held from the release before," if is_held else ""
     rows = [("records compared", f"identical to the input's{others} in {', '.join(named)}")]

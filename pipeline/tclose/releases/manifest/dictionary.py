@@ -5,7 +5,7 @@ Everything in it is taken from the public manifest.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tclose.releases.manifest.figure_sections import About
@@ -94,7 +94,7 @@ def _introduce(manifest: Manifest) -> str:
         parts.append(f"The values of {apart} stand in the names of folders, not in the files.")
     parts += map(escape, describe_other_records(manifest))
     if manifest.values is not None:
-        parts.append(_describe_comparison(manifest.values))
+        parts.append(_describe_comparison(manifest.values, manifest.columns))
     return "\n\n".join(parts)
 
 
@@ -159,7 +159,7 @@ def _describe_held(held: HeldSection) -> str:
     )
 
 
-def _describe_comparison(values: RecordComparison) -> str:
+def _describe_comparison(values: RecordComparison, columns: Sequence[ReleasedColumn]) -> str:
     """Describe in which columns the records were compared with those of the input."""
     named = ", ".join(escape(name) for name in values.compared)
     others = "" if values.result == "identical" else ", those held with the release before,"
@@ -168,6 +168,9 @@ def _describe_comparison(values: RecordComparison) -> str:
         f"{others} in {named}"
     )
     parts = [f"{sentence}: identical."] if named else []
+    prepared = [escape(c.name) for c in columns if c.prepared and c.name in values.compared]
+    if prepared:
+        parts.append(f"Of {', '.join(prepared)} those of the input were prepared likewise first.")
     if values.as_buckets:
         parts.append(f"Of {', '.join(map(escape, values.as_buckets))} the buckets were compared.")
     for name, reason in values.left_out.items():
