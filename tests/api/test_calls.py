@@ -2,6 +2,7 @@
 
 import json
 import stat
+from decimal import Decimal
 from typing import Any
 
 import dask.dataframe as dd
@@ -92,6 +93,21 @@ def test_rows_come_back_alike(released):
     lazy = release.to_dask().compute()
     assert lazy.to_dict("list") == frame.to_dict("list")
     assert sorted(frame["charge"]) == sorted(TABLE["charge"].to_pylist())
+
+
+def test_values_of_a_dask_frame_are_not_made_texts(tmp_path):
+    n = len(TABLE)
+    table = TABLE.append_column("fee", pa.array([Decimal(i) / 4 for i in range(n)]))
+    table = table.append_column("day", pa.array(range(n), pa.int32()).cast(pa.date32()))
+    table = table.append_column("paid", pa.array([None, *[True] * (n - 1)]))
+    document = frame_document(tmp_path)
+    document["attributes"] |= dict.fromkeys(("fee", "day", "paid"), "non-confidential")
+    release = tclose.release(table, document)
+    lazy, frame = release.to_dask(), release.to_pandas()
+    assert (lazy.compute().dtypes == frame.dtypes).all()
+    assert lazy["fee"].compute().sum() == frame["fee"].sum()
+    assert lazy["day"].compute().max() == frame["day"].max()
+    assert lazy["paid"].sum().compute() == n - 1
 
 
 def _by_severity(place, t):

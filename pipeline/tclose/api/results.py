@@ -71,14 +71,15 @@ class Release:
 
     def to_dask(self) -> "dd.DataFrame":
         """The released rows, read when they are computed: a partition for each file."""
+        import dask
         import dask.dataframe as dd
 
         meta = released_schema(self.path, self.manifest).empty_table().to_pandas()
         files = [entry.path for entry in self.manifest.files]
-        return cast(
-            "dd.DataFrame",
-            dd.from_map(_read_pandas, files, release=self.path, manifest=self.manifest, meta=meta),
-        )
+        keys = {"release": self.path, "manifest": self.manifest, "meta": meta}
+        # Dask takes all columns of objects for texts, and would make such of decimals and dates.
+        with dask.config.set({"dataframe.convert-string": False}):
+            return cast("dd.DataFrame", dd.from_map(_read_pandas, files, **keys))
 
     def audit(self) -> "Audit":
         """Verify the release again, from its files alone."""
