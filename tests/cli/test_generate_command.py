@@ -32,7 +32,7 @@ class TestCommand:
     def test_lines(self, tmp_path, capsys, every_line) -> None:
         assert self.generate(tmp_path / "a.parquet") == 0
         printed, shown = capsys.readouterr()
-        assert printed == f"262,144 records in 1 files: {tmp_path}/a.parquet\n"
+        assert printed == f"262,144 records in 1 file: {tmp_path}/a.parquet\n"
         assert shown.splitlines() == [
             "131,072 of 262,144 records written",
             "262,144 of 262,144 records written",

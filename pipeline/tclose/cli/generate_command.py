@@ -66,7 +66,8 @@ def _generate_rows(arguments: argparse.Namespace, progress: "Progress") -> str:
     n_rows, seed = arguments.rows, arguments.seed
     with _following(progress, n_rows) as follow:
         paths = write_microdata(arguments.out, n_rows, seed, returning=returning, progress=follow)
-    return f"{arguments.rows:,} records in {len(paths)} files: {arguments.out}"
+    files = f"{len(paths):,} file{'s' if len(paths) != 1 else ''}"
+    return f"{arguments.rows:,} records in {files}: {arguments.out}"
 
 
 def _generate_months(arguments: argparse.Namespace, progress: "Progress") -> str:
