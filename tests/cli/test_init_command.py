@@ -151,6 +151,12 @@ def test_folder_of_files(tmp_path, capsys) -> None:
     assert load_policy("in.yaml").name == "in"
 
 
+def test_names_of_files_lose_accents_and_keep_their_letters(tmp_path) -> None:
+    write_csv(tmp_path / "Größe à Köln.csv", people())
+    assert main(["init", "Größe à Köln.csv"]) == 0
+    assert load_policy("Grosse-a-Koln.yaml").name == "Grosse-a-Koln"
+
+
 @pytest.mark.parametrize(
     "stem", ["2024", "2024.06", "1.5", "1e5", "+1", "true", "null", "007", "2024-06-01"]
 )

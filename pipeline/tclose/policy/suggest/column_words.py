@@ -51,12 +51,16 @@ _LONG = 6
 _NO_COMPOUNDS = ("discharge", "discharged", "discharges")  # of what they seem to have in them
 
 
+def drop_accents(text: str) -> str:
+    """The text with the letters below its accents alone."""
+    plain = unicodedata.normalize("NFKD", text.replace("ß", "ss"))
+    return "".join(c for c in plain if not unicodedata.combining(c))
+
+
 def split_name(name: str) -> tuple[str, ...]:
     """Words of a column's name: small letters without accents, cut at marks and capitals."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[a-zA-Z])(?=\d)", " ", name)
-    plain = unicodedata.normalize("NFKD", spaced.replace("ß", "ss"))
-    letters = "".join(c for c in plain if not unicodedata.combining(c)).lower()
-    return tuple(re.findall(r"[a-z]+", letters))
+    return tuple(re.findall(r"[a-z]+", drop_accents(spaced).lower()))
 
 
 def find_word(name: str, words: str) -> str | None:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from tclose.data.keys import is_text
 from tclose.model.column_terms import Kind, Role
 from tclose.policy.suggest.column_profile import ColumnProfile, profile_column
+from tclose.policy.suggest.column_words import drop_accents
 from tclose.policy.suggest.input_sample import InputSample, read_sample
 from tclose.policy.suggest.scales import order_values
 from tclose.policy.suggest.spellings import Spellings, find_spellings
@@ -48,7 +49,8 @@ class Draft:
         """A name for the release, from the input's."""
         stem = PurePosixPath(redact_place(self.sample.path).rstrip("/")).name
         stem = stem.rpartition(".")[0] or stem
-        return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("._-")[:100] or "release"
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", drop_accents(stem))
+        return plain.strip("._-")[:100] or "release"
 
     def of_role(self, role: Role) -> tuple[Suggestion, ...]:
         """The columns that have a role suggested."""
