@@ -11,7 +11,8 @@ from tclose.releases.manifest.plan_document import (
     PlannedSeries,
     PlannedSuppression,
 )
-from tclose.render.release_tables import format_changed, format_parameters
+from tclose.releases.manifest.privacy_sections import format_parameters
+from tclose.render.release_tables import format_changed
 from tclose.render.text_tables import render_table
 
 

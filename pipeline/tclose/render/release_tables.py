@@ -14,6 +14,7 @@ from tclose.releases.manifest.privacy_sections import (
     Privacy,
     PrivacyModelResult,
     TResult,
+    format_parameters,
 )
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import (
@@ -148,15 +149,6 @@ def _model_rows(model: PrivacyModelResult) -> list[tuple[str, str]]:
         rows.append(("  epsilon (Proposition 3)", text))
         rows += [("    assuming that", text) for text in model.epsilon_assumes]
     return rows
-
-
-def format_parameters(parameters: Mapping[str, object]) -> str:
-    """Format what a model was asked for."""
-    groups = parameters.get("buckets")
-    shown = dict(parameters) | (
-        {"buckets": f"{len(groups)} groups"} if isinstance(groups, list) else {}
-    )
-    return ", ".join(f"{name} = {value}" for name, value in shown.items())
 
 
 def _risk_rows(risk: RiskSection) -> list[tuple[str, str]]:

@@ -196,6 +196,35 @@ def test_means_are_safe_where_classes_release_means(tmp_path):
     assert "Means and totals of size: a class's median stands in for its records" in unsafe
 
 
+def test_ancestors_are_no_values_of_their_class(tmp_path):
+    codes = [f"{i % 4}{i % 7}{i % 3}" for i in range(N_PEOPLE)]
+    document = policy_for(write_parquet(tmp_path / "in.parquet", people(code=codes)))
+    document["attributes"]["code"] = {"role": "quasi-identifier", "prefixes": [1]}
+    text = Page((release(document).folder / "report.html").read_text()).text
+    assert "standard errors of age, sex: all records" in text
+    assert "Exact values of generalised columns" in text
+
+
+def test_both_reports_say_of_every_limit_what_was_asked_and_reached(tmp_path):
+    ills = ["flu", "cold", "ulcer"] * (N_PEOPLE // 3)
+    document = policy_for(write_parquet(tmp_path / "in.parquet", people(ill=ills)))
+    document["attributes"]["ill"] = "confidential"
+    document["privacy"] = {
+        "k": 3,
+        "t": 0.7,
+        "joint": [{"attributes": ["ill", "pay"], "t": 0.99}],
+        "models": [{"name": "distinct-l-diversity", "l": 2, "attributes": ["ill"]}],
+    }
+    made = release(document)
+    privacy = made.manifest["privacy"]
+    [joint], [model] = privacy["joint"], privacy["models"]
+    for report in ("report.html", "internal/report.html"):
+        text = Page((made.folder / report).read_text()).text
+        assert f"{joint['largest_emd']:.3g} of 0.99" in text
+        assert f"{model['reached']:.3g}, asked l = 2" in text
+    assert "t of ill with pay 0.99, distinct-l-diversity of ill (l = 2)" in text
+
+
 def test_a_k_above_that_asked_is_said_where_it_is_explained(made):
     manifest = read_manifest(made.folder)
     assert manifest is not None

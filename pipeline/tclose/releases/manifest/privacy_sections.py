@@ -1,5 +1,6 @@
 """The sections of a manifest on privacy: what was asked, what was achieved, and noise."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -61,6 +62,15 @@ class PrivacyModelResult(Section):
     """Epsilon by Proposition 3 of ratio closeness."""
     epsilon_is_about: str | None = None
     epsilon_assumes: list[str] = Field(default_factory=list)
+
+
+def format_parameters(parameters: Mapping[str, object]) -> str:
+    """Format what a model was asked for."""
+    groups = parameters.get("buckets")
+    shown = dict(parameters) | (
+        {"buckets": f"{len(groups)} groups"} if isinstance(groups, list) else {}
+    )
+    return ", ".join(f"{name} = {value}" for name, value in shown.items())
 
 
 class PersonClasses(Section):

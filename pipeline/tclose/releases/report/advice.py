@@ -49,7 +49,10 @@ def list_unsafe(manifest: Manifest) -> list[str]:
     """Analyses that the release misleads in, and what must not be done with it."""
     quasi = _of_role(manifest, Role.QUASI_IDENTIFIER)
     warnings = []
-    aggregated = [column for column in quasi if not column.generalised]
+    generalised = [
+        one for one in quasi if one.generalised or one in _released_as(quasi, "ancestor")
+    ]
+    aggregated = [column for column in quasi if column not in generalised]
     if aggregated:
         warnings.append(
             f"Variances, quantiles, extremes and standard errors of {_name(aggregated)}: all "
@@ -66,7 +69,7 @@ def list_unsafe(manifest: Manifest) -> list[str]:
             "Rare categories of quasi-identifiers: a class has one of its values, and all of its "
             "records are counted with that."
         )
-    if any(column.generalised for column in quasi):
+    if generalised:
         warnings.append(
             "Exact values of generalised columns: an interval, a set or a node of a taxonomy says "
             "only that the value is in it."

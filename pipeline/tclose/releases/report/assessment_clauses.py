@@ -7,6 +7,7 @@ is left to whoever signs.
 
 from tclose.releases.manifest.inside_sections import describe_found
 from tclose.releases.manifest.internal_manifest import InternalManifest
+from tclose.releases.manifest.privacy_sections import format_parameters
 
 _OPEN = "To be filled in by whoever signs."
 Row = tuple[str, str, str]
@@ -29,8 +30,12 @@ def list_clauses(manifest: InternalManifest) -> list[Row]:
     """Clauses of ISO/IEC 27559: the clause, what is asked, and what is known of this release."""
     roles = [f"{n} {role}" for role, n in _count_roles(manifest).items()]
     k = manifest.privacy.k
-    limits = [f"k {k.asked}"] + [f"t of {n} {t.asked:g}" for n, t in manifest.privacy.t.items()]
-    models = [f"{m.name} of {m.attribute}" for m in manifest.privacy.models or ()]
+    limits = [f"k {k.asked}"]
+    limits += [f"t of {name} {t.asked:g}" for name, t in manifest.privacy.limits().items()]
+    models = [
+        f"{m.name} of {m.attribute} ({format_parameters(m.asked)})"
+        for m in manifest.privacy.models or ()
+    ]
     known = (
         _OPEN,
         (
@@ -55,7 +60,7 @@ def list_clauses(manifest: InternalManifest) -> list[Row]:
 def list_indicators(manifest: InternalManifest) -> list[Row]:
     """The three questions of Opinion 05/2014, and what this release answers."""
     k = manifest.privacy.k.achieved
-    t = [f"{name} {result.largest_emd:.3g}" for name, result in manifest.privacy.t.items()]
+    t = [f"{name} {result.largest_emd:.3g}" for name, result in manifest.privacy.limits().items()]
     inferred = (
         f"Every class is within t of the table, at most: {', '.join(t)}. What the whole table "
         "shows can be inferred of everybody."

@@ -37,7 +37,12 @@ from tclose.releases.report.intrusion_report import show_intrusion
 from tclose.releases.report.left_out_report import show_left_out
 from tclose.releases.report.originals_report import show_frontier_section, show_linkage
 from tclose.releases.report.page_style import style_release
-from tclose.releases.report.public_report import count_persons, give_title, show_verdict
+from tclose.releases.report.public_report import (
+    count_persons,
+    give_title,
+    list_limits,
+    show_verdict,
+)
 from tclose.releases.report.svg_charts import draw_pairs
 from tclose.releases.report.unique_records import show_uniques
 
@@ -96,9 +101,8 @@ def _head(manifest: InternalManifest) -> str:
         ("records", f"{manifest.records:,}"),
         ("classes", f"{classes.n_classes:,}"),
         *count_persons(privacy),
-        ("k, asked and reached", f"{privacy.k.asked:,} and {privacy.k.achieved:,}"),
+        *list_limits(privacy),
     ]
-    pairs += [(f"t of {n}", f"{t.largest_emd:.3g} of {t.asked:.3g}") for n, t in privacy.t.items()]
     return "".join(parts) + facts(pairs)
 
 

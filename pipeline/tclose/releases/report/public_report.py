@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from tclose.model.column_terms import Role
 from tclose.releases.manifest.dictionary import describe_other_records, on_one_line
 from tclose.releases.manifest.figure_sections import About, AttributeFigures, ReleaseFigures
-from tclose.releases.manifest.privacy_sections import Privacy, TResult
+from tclose.releases.manifest.privacy_sections import Privacy, TResult, format_parameters
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import Attacks, ReleasedColumn
 from tclose.releases.report import advice
@@ -73,16 +73,25 @@ def _head(manifest: Manifest) -> str:
         ("classes of records", f"{classes.n_classes:,}"),
         ("records in a class", f"{classes.smallest:,} to {classes.largest:,}"),
         *count_persons(privacy),
-        ("k, asked and reached", f"{privacy.k.asked:,} and {privacy.k.achieved:,}"),
+        *list_limits(privacy),
     ]
-    for name, t in privacy.t.items():
-        pairs.append((f"t of {name}", f"{t.largest_emd:.3g} of {t.asked:.3g}"))
-    for joint in privacy.joint:
-        together = " with ".join(joint.attributes)
-        pairs.append((f"t of {together}", f"{joint.largest_emd:.3g} of {joint.asked:.3g}"))
     pairs.append(("information loss", f"{manifest.information_loss.total:.3g}"))
     pairs.append(("method", manifest.method))
     return "".join(parts) + facts(pairs)
+
+
+def list_limits(privacy: Privacy) -> list[tuple[str, str]]:
+    """List k, each t and each further model: what was asked, and what was reached."""
+    pairs = [("k, asked and reached", f"{privacy.k.asked:,} and {privacy.k.achieved:,}")]
+    pairs += [
+        (f"t of {name}", f"{t.largest_emd:.3g} of {t.asked:.3g}")
+        for name, t in privacy.limits().items()
+    ]
+    for model in privacy.models or ():
+        reached = "none" if model.reached is None else f"{model.reached:.3g}"
+        asked = f"asked {format_parameters(model.asked)}"
+        pairs.append((f"{model.name} of {model.attribute}", f"{reached}, {asked}"))
+    return pairs
 
 
 def show_verdict(manifest: Manifest) -> str:
