@@ -151,6 +151,14 @@ def test_folder_of_files(tmp_path, capsys) -> None:
     assert load_policy("in.yaml").name == "in"
 
 
+def test_commands_to_go_on_with_can_be_copied(tmp_path, capsys) -> None:
+    write_csv(tmp_path / "a.csv", people())
+    assert main(["init", "a.csv", "--out", "my first.yaml"]) == 0
+    assert "then: tclose plan 'my first.yaml'\n" in capsys.readouterr().out
+    head = Path("my first.yaml").read_text(encoding="utf-8")
+    assert "tclose plan 'my first.yaml', then tclose run 'my first.yaml'\n" in head
+
+
 def test_names_of_files_lose_accents_and_keep_their_letters(tmp_path) -> None:
     write_csv(tmp_path / "Größe à Köln.csv", people())
     assert main(["init", "Größe à Köln.csv"]) == 0

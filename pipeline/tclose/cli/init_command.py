@@ -3,6 +3,7 @@
 import argparse
 import json
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from tclose.errors import DataError, OutputError
@@ -101,7 +102,7 @@ def _summarise(draft: "Draft", file: Path) -> str:
         f"suggested: {counted}",
         *(f"look at {note}" for note in draft.notes[:_MOST_NOTES]),
         *([f"and {n_more:,} more to look at, in the file"] if n_more > 0 else []),
-        f"wrote {file}; confirm its roles, then: tclose plan {file}",
+        f"wrote {file}; confirm its roles, then: tclose plan {quote(str(file))}",
     ]
     return "\n".join(lines)
 

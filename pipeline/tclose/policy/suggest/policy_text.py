@@ -2,6 +2,7 @@
 
 import json
 import re
+from shlex import quote
 
 from tclose.data.files.character_sets import UTF8
 from tclose.data.files.text_formats import TextFormat
@@ -54,7 +55,7 @@ def _head(draft: Draft, file: str) -> list[str]:
         f"# Suggested by `tclose init` from {draft.sample.statement}. A run refuses it as it is:",
         "#   1. read the role of every column, and correct what is wrong;",
         "#   2. delete the lines of `unconfirmed` that are right;",
-        f"#   3. tclose plan {file}, then tclose run {file}",
+        f"#   3. tclose plan {quote(file)}, then tclose run {quote(file)}",
     ]
     if draft.notes:
         lines += ["# Look at:", *(f"#   - {_one_line(note)}" for note in draft.notes)]
