@@ -119,7 +119,7 @@ class _ServerProcess(subprocess.Popen[bytes]):
         )
 
     def close_reasons(self) -> str:
-        """What a process that has ended has told; from now on one may end."""
+        """The words of a process that has ended; from now on one may end."""
         if self._reasons is None:
             return ""
         with os.fdopen(self._reasons, encoding="utf-8", errors="replace") as stream:

@@ -70,7 +70,7 @@ def send_back(cases: Cases, returning: float, rng: np.random.Generator) -> tuple
 
 
 def _draw_firsts(cases: Cases, returning: float, rng: np.random.Generator) -> tuple[Int64, Int64]:
-    """Which cases are further ones, and of each one before it that is of the same patient.
+    """The cases that are further ones, and of each one before it that is of the same patient.
 
     Cases before, so that whatever part of a table is taken has patients who come back.
     """

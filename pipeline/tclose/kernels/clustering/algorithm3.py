@@ -74,7 +74,7 @@ def swap_out(numeric, nominal, rows, distances, taken, last):
 
 @kernel
 def close_gaps(numeric, nominal, rows, starts, alive):
-    """Where subsets begin, int64 (S,), after live records were moved up if gaps grew to a third.
+    """The starts of subsets, int64 (S,), after live records were moved up if gaps grew to a third.
 
     So one scan of a block takes all subsets, and few records that were taken.
     """

@@ -172,7 +172,7 @@ def _sum_spans(codes, shares, cumulative, prefix, crossings):
 
 @kernel(inline="always")
 def _find_near(cumulative, start, stop, level, crossing):
-    """What `find_crossing` returns, from where it nearly is: shares are rounded."""
+    """The same as `find_crossing`, from where it nearly is: shares are rounded."""
     crossing = min(max(crossing, start), stop)
     while crossing < stop and cumulative[crossing] < level:
         crossing += 1

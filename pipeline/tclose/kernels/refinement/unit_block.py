@@ -152,7 +152,7 @@ def gather_unit_rows(units, block, c):
 
 @kernel(borrows=True)
 def measure_excess(units, block, tables, gathered, change, room, most):
-    """How far a class is above its limits, once unit x has left it and y joined it; -1: none.
+    """The excess of a class over its limits, once unit x has left it and y joined it; -1: none.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ HELD_AGES = FileArtifact("choose/held", ArrayFile)
 
 @dataclass(frozen=True)
 class ChoiceInput:
-    """What is asked of the records of a table.
+    """The demands on the records of a table.
 
     ``columns``: the confidential ones; ``limits``: the t of each name over time; ``n_persons``: of
     the window and the table; ``may_hold``: if persons who left may be held from the release before.
@@ -67,7 +67,7 @@ class ChoiceInput:
 
 @dataclass(frozen=True)
 class Choice:
-    """How many records are left out and held, and how persons leave; as in `SeriesLink`."""
+    """Numbers of records left out and held, and how persons leave; as in `SeriesLink`."""
 
     n_left_out: int
     n_held: int
@@ -134,7 +134,7 @@ def _read_records(workspace: Workspace, item: ChoiceInput) -> _Records:
 
 
 def _find_departed(workspace: Workspace, item: ChoiceInput, records: _Records) -> Departed | None:
-    """Who left since the release before, where their records may be held."""
+    """The persons who left since the release before, where their records may be held."""
     if not item.may_hold:
         return NOBODY_LEFT
     has_forgotten = len(workspace.load(REGISTERED)[-1].forgotten) > 0

@@ -191,7 +191,7 @@ class SeriesSection(SeriesEntry):
 
 
 def describe_found(departures: str) -> str:
-    """How leavers are found whose own cell does not hold, by the way departures are treated.
+    """Leavers who are found though their own cell does not hold, by how departures are treated.
 
     Where classes are united, k of them are found together, and one only by a value of her own.
     """

@@ -1,4 +1,4 @@
-"""How much of a task is done, as the task itself tells it while it runs, on whatever worker.
+"""The part of a task that is done, as the task tells it while it runs, on whatever worker.
 
 It is written to a small file beside those of the task, which whoever waits looks at once a second.
 A share is an estimate, and nothing but what is shown depends on it.
@@ -97,7 +97,7 @@ def tell_share(share: float) -> None:
 
 
 class TaskShares:
-    """What tasks of a kind have told: the last share of each, which never falls."""
+    """The shares that tasks of a kind have told: the last of each, which never falls."""
 
     def __init__(self, folder: Path, positions: Mapping[str, int]) -> None:
         """Look into a folder; ``positions``: of the items, by their names there.

@@ -1,4 +1,4 @@
-"""How much work of a kind is done, how fast, and in what words that is told.
+"""The work of a kind that is done, its speed, and the words in which that is told.
 
 Words carry counts and times only.
 """
@@ -86,7 +86,7 @@ class Work:
 
 
 def describe_start(work: Work) -> str:
-    """How much there is to do."""
+    """All that there is to do."""
     parts = [f"{work.n_tasks:,} task{'s' if work.n_tasks != 1 else ''}"]
     if work.n_records is not None:
         parts.append(f"{work.n_records:,} records")
@@ -96,7 +96,7 @@ def describe_start(work: Work) -> str:
 
 
 def describe_middle(work: Work) -> str:
-    """How much is done, how fast, and how long the rest may take."""
+    """The part that is done, its speed, and the time that the rest may take."""
     if work.n_records is None:
         amount = f"{work.tasks_before + work.tasks_done:,} of {work.n_tasks:,} tasks"
     else:
@@ -110,7 +110,7 @@ def describe_middle(work: Work) -> str:
 
 
 def describe_end(work: Work) -> str:
-    """How long it took."""
+    """The time that it took."""
     return ", ".join([f"done in {work.seconds:.1f} s", *_speed(work)])
 
 

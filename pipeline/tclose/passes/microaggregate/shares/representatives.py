@@ -240,7 +240,7 @@ def _count_values(codes: Int64, order: Int64, starts: Int64) -> tuple[Int64, Int
 def _measure_costs(
     encoding: Encoding, starts: Int64, values: Int64, counts: Int64, sizes: Int64
 ) -> tuple[Int64, int]:
-    """What a class loses by each of its values, int64 (e,), and that of a record at the most."""
+    """The loss of a class by each of its values, int64 (e,), and that of a record at the most."""
     if encoding.column.kind is Kind.ORDINAL:
         assert encoding.ranks is not None
         squares = apportion.count_squares(starts, values, counts, encoding.ranks)

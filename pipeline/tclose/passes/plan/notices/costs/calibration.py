@@ -1,4 +1,4 @@
-"""How fast this machine is beside the one that the constants of costs were measured on.
+"""The speed of this machine beside the one that the constants of costs were measured on.
 
 A short calibration (`tclose.assess.ahead.calibrate`) times fixed work, and is kept beside the
 compiled kernels: they too are of one machine and of one version of the code.

@@ -1,4 +1,4 @@
-"""What costs depend on besides the plan: the input's bytes, distinct values, and the engine."""
+"""The facts beside the plan that costs depend on: bytes of input, distinct values, the engine."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
