@@ -195,15 +195,11 @@ def _list_limits(manifest: Manifest) -> list[tuple[str, ...]]:
         what += " with ".join(escape(name) for name in joint.attributes)
         rows.append((what, f"at most {joint.asked:g}", f"{joint.largest_emd:.6f}"))
     rows += _list_person_limits(privacy.persons)
-    rows += map(_list_model, privacy.models or ())
-    listed_keys = {
-        "k",
-        "t",
-        "joint",
-        "persons",
-        "models",
-        "counted",
-    }  # rows of k say what it counts
+    if privacy.models is not None:  # audits tell by this row that there were models to be decided
+        rows.append(("models", f"{len(privacy.models)} besides", ""))
+        rows += map(_list_model, privacy.models)
+    # Rows of k say what it counts.
+    listed_keys = {"k", "t", "joint", "persons", "models", "counted"}
     others = {k: v for k, v in privacy.to_json().items() if k not in listed_keys}
     rows += [(escape(name), escape(_as_json(others[name])), "") for name in sorted(others)]
     total = manifest.information_loss.total
