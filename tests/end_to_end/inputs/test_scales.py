@@ -139,7 +139,9 @@ def lost_days(path: Path, **keys: Any) -> tuple[float, set[int], dict[str, str]]
     rows = pq.read_table(made.release / "data").sort_by("id")
     own = pq.read_table(path).sort_by("id")
     is_usual = np.arange(N_ROWS) != N_ROWS // 2
-    days, released = (t["day"].cast(pa.int32()).to_numpy()[is_usual] for t in (own, rows))
+    days, released = (
+        t["day"].cast(pa.int32()).to_numpy().astype(np.float64)[is_usual] for t in (own, rows)
+    )
     lost = ((days - released) ** 2).sum() / ((days - days.mean()) ** 2).sum()
     treated = {column.name: column.treatment for column in made.manifest.columns}
     return float(lost), {day.year for day in rows["day"].to_pylist()}, treated
