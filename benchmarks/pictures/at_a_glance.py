@@ -40,7 +40,10 @@ _BEFORE = (("patient_id", 28, "start"), ("age", 182, "end"), ("sex", 202, "start
            ("zip", 318, "end"), ("charge", 400, "end"))  # fmt: skip
 _AFTER = (("age", 522, "end"), ("sex", 542, "start"), ("zip", 658, "end"), ("charge", 752, "end"))
 _PEERS = (
-    ("the published algorithm", ("method.scope=table", "method.refine=off")),
+    (
+        "the published algorithm",
+        ("method.scope=table", "method.refine=off", "method.losses=absolute"),
+    ),
     ("tclose", ()),
 )
 

@@ -1,7 +1,9 @@
 """Frontiers: the policy's point is what a run publishes, and nothing else is left behind."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from statistics import pvariance
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,7 @@ from tclose.runtime.pipeline import PassContext, Pipeline
 pytestmark = pytest.mark.usefixtures("scratch", "small_regions")
 
 N_RECORDS = 240
+NUMBERS = ("age", "weight")
 GRID = FrontierGrid((3, 8), (0.1, 0.3), 3, 0.3)
 ALL = 20_000
 
@@ -105,16 +108,19 @@ def test_the_policys_point_is_what_a_run_publishes(write, changes, tmp_path):
 
 
 def naive_risk(originals: list[dict], released: dict[int, dict]) -> float:
-    """All distances of numbers, grades and letters; ``ref`` says which row is whose."""
-    ages = [row["age"] for row in originals]
-    weights = [row["weight"] for row in originals]
+    """All distances of numbers, grades and letters; ``ref`` says which row is whose.
+
+    In shares of what one class loses, as records are compared by default.
+    """
     grades = ["low", "middle", "high"]
+    spreads = {name: pvariance([float(row[name]) for row in originals]) for name in NUMBERS}
+    spread = pvariance([float(grades.index(row["grade"])) for row in originals])
+    others = 1 - max(Counter(row["sex"] for row in originals).values()) / len(originals)
 
     def distance(a: dict, b: dict) -> float:
-        square = ((a["age"] - b["age"]) / (max(ages) - min(ages))) ** 2
-        square += ((a["weight"] - b["weight"]) / (max(weights) - min(weights))) ** 2
-        square += ((grades.index(a["grade"]) - grades.index(b["grade"])) / 2) ** 2
-        return (square + (a["sex"] != b["sex"])) ** 0.5
+        square = sum((a[name] - b[name]) ** 2 / spreads[name] for name in NUMBERS)
+        square += (grades.index(a["grade"]) - grades.index(b["grade"])) ** 2 / spread
+        return (square + (a["sex"] != b["sex"]) / others) ** 0.5
 
     risk = 0.0
     for row in originals:

@@ -34,6 +34,7 @@ def test_capabilities(name: str) -> None:
     assert method.max_records == (32_768 if name in QUADRATIC else None)
     assert method.refines == (name not in {*GENERALISING, "bucketization"})
     assert method.cuts_by_subsets == (name == "t-closeness-first")
+    assert method.has_relative_losses == (name == "t-closeness-first")
     assert method.draws_noise == (name == "dp-confidential")
     assert method.uses_intervals == (name == "incognito")
     assert method.cuts_buckets == method.releases_buckets == (name == "bucketization")
@@ -51,6 +52,7 @@ def test_written_and_read_again(name: str) -> None:
 def test_without_a_name() -> None:
     method = Method.model_validate({})
     assert (method.name, method.refine) == ("t-closeness-first", "fast")
+    assert method.has_relative_losses
     assert method.holds_t
     assert not method.generalises
     assert method.max_records is None
@@ -74,8 +76,8 @@ def test_names_by_what_holds_for_them() -> None:
 
 def test_keys_of_all_methods() -> None:
     assert method_keys() == [
-        "block_clusters", "buckets", "class_size", "gamma", "name", "ratio", "refine", "release",
-        "scope", "start",
+        "block_clusters", "buckets", "class_size", "gamma", "losses", "name", "ratio", "refine",
+        "release", "scope", "start",
     ]  # fmt: skip
 
 

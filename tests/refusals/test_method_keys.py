@@ -23,6 +23,11 @@ class TestKeys:
                 {"name": "bucketization", "ratio": 2, "refine": "full"},
                 "refine does not go with bucketization, take it out",
             ),
+            (
+                {"name": "mondrian", "losses": "relative"},
+                "losses: relative does not go with mondrian, take it out",
+            ),
+            ({"losses": "shares"}, "method.losses: has to be 'relative' or 'absolute'"),
             ({"name": "mdav", "gamma": 1}, "gamma goes with v-mdav or microaggregate-and-merge or"),
             ({"name": "mdav", "block_clusters": 9}, "block_clusters goes with t-closeness-first,"),
             ({"name": "sabre", "class_size": 9}, "class_size goes with t-closeness-first, not wi"),

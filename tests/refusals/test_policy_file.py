@@ -51,7 +51,7 @@ class TestPolicyFile:
             ),
             (
                 ("method",),
-                "block_clusters, buckets, class_size, gamma, name, ratio, refine, release, scop",
+                "block_clusters, buckets, class_size, gamma, losses, name, ratio, refine, releas",
             ),
             (("output",), "format, partition_by, path, rows_per_file"),
             (

@@ -110,6 +110,7 @@ GOLDEN = {name: Golden(*case) for name, case in CASES.items()} | {
         {"name": "mondrian"}, {"attributes": ODD, "missing": "drop"}, ODD_TYPES
     ),
     "weights": Golden(FIRST, {"attributes": WEIGHED}),
+    "losses as they are": Golden(FIRST | {"losses": "absolute"}, {}),
     "size of the paper": Golden(FIRST | {"class_size": "paper"}, {}),
     "not refined": Golden(FIRST | {"refine": "off"}, {}),
     "natural classes": Golden(FIRST, {"attributes": FEW}),

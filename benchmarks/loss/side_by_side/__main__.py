@@ -33,8 +33,9 @@ COLUMNS = (
 )
 NOTE = """
 `fast` is the default, `off`, `lean` and `full` are its method with that search, `40` with forty
-rounds in wide blocks; `mdav, fast`: the method `mdav` with the search of the default. All other
-settings are defaults; two workers. Loss: the mean over records and quasi-identifiers. Numbers and
+rounds in wide blocks, `absolute` the default with `losses: absolute`; `mdav, fast`: the method
+`mdav` with search and losses of the default. All other settings are defaults; two workers. Loss:
+the mean over records and quasi-identifiers, of eq. (5) whatever is searched for. Numbers and
 categories lost: the mean over these quasi-identifiers, in per cent of what a release with one class
 loses of each. What `mondrian` loses is measured to the middle of an interval, which of skewed
 numbers can be more than all, and by the share of the values that a set covers. Discharges are those

@@ -23,8 +23,9 @@ THOROUGH = "40"  # rounds, in wide blocks: ended by nothing that they save
 METHODS: dict[str, dict[str, str | int]] = {
     **{r: {"name": "t-closeness-first", "refine": r} for r in ("fast", "lean", "off", "full")},
     THOROUGH: {"name": "t-closeness-first", "refine": 40},
+    "absolute": {"name": "t-closeness-first", "losses": "absolute"},
     "mondrian": {"name": "mondrian"},
-    "mdav, fast": {"name": "mdav", "refine": "fast"},
+    "mdav, fast": {"name": "mdav", "refine": "fast", "losses": "relative"},
 }
 WORKERS = 2
 

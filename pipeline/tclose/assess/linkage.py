@@ -30,7 +30,7 @@ def measure_linkage(
     originals : the quasi-identifiers of the records that the intruder knows, without nulls
     own : int64 (originals,): the row of ``released`` that each of them became
     released : the quasi-identifiers of all records as they are released
-    encodings : of the quasi-identifiers; distances are normalised by their ranges
+    encodings : of the quasi-identifiers, by whose scales and weights distances are
     """
     names = [encoding.column.name for encoding in encodings]
     known = [e.encode(joined(originals, n)) for e, n in zip(encodings, names, strict=True)]

@@ -102,6 +102,15 @@ def tree_of(encoding: Encoding) -> CategoryTree | None:
     return CategoryTree(levels, category_of)
 
 
+def code_levels(encoding: Encoding) -> NDArray[np.int32]:
+    """Codes of a nominal attribute's categories, level by level: int32 (1 or H, categories)."""
+    tree = tree_of(encoding)
+    if tree is not None:
+        return tree.columns()
+    assert encoding.categories is not None
+    return np.arange(len(encoding.categories), dtype=np.int32)[None, :]
+
+
 def _leaves_below(taxonomy: Taxonomy) -> Int64:
     """A leaf below each node, a leaf itself of its own: int64 (nodes,)."""
     leaves = np.empty(len(taxonomy.names), dtype=np.int64)

@@ -7,35 +7,70 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tclose.data.column_scales import RANGE_SCALE, ColumnScale, choose_scale, measure_scale
+from tclose.data.category_trees import code_levels
+from tclose.data.column_scales import (
+    RANGE_SCALE,
+    ColumnScale,
+    choose_scale,
+    lose_categories,
+    lose_numbers,
+    measure_scale,
+)
 from tclose.data.keys import Encoding, Keys, category_type, check_span, to_values
 from tclose.data.taxonomy import taxonomy_of
 from tclose.data.value_counts import ColumnSummary
+from tclose.model.array_types import Int64
 from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, Column
 from tclose.model.column_terms import Kind, Role
 
 
-def make_encoding(column: Column, summary: ColumnSummary, sample: Keys | None = None) -> Encoding:
+def make_encoding(
+    column: Column,
+    summary: ColumnSummary,
+    sample: Keys | None = None,
+    *,
+    has_relative_loss: bool = False,
+) -> Encoding:
     """Return the encoding of a column's values as keys, from its summary over the whole table.
 
-    ``sample``: keys of a number that a scale is measured on, ascending.
+    Parameters
+    ----------
+    sample : keys of a number that a scale is measured on, ascending
+    has_relative_loss : whether a quasi-identifier counts in shares of what one class loses of it
     """
     encoding = _make_encoding(column, summary)
-    if encoding.ranks is not None and encoding.categories is not None:  # ordinal: all is counted
-        counts = [summary.categories[value] for value in to_values(encoding.categories)]
+    if column.role is not Role.QUASI_IDENTIFIER:
+        return encoding
+    counts = _count_categories(encoding, summary)
+    if encoding.is_nominal:
+        if not has_relative_loss:
+            return encoding
+        return replace(encoding, table_loss=lose_categories(code_levels(encoding), counts))
+    if encoding.ranks is not None:  # ordinal: all is counted
         sample = encoding.ranks.repeat(counts)
-    if column.role is not Role.QUASI_IDENTIFIER or sample is None:
+    if sample is None:
         return encoding
     offsets = (sample - encoding.low).astype(np.float64)
     span = float(encoding.high - encoding.low)
     scale = column.attribute.scale
     if scale is not None:
-        return replace(encoding, by=measure_scale(scale, offsets, span))
-    return (
-        encoding
-        if column.kind.is_categorical
-        else _scale_by_tails(encoding, choose_scale(offsets, span))
-    )
+        encoding = replace(encoding, by=measure_scale(scale, offsets, span))
+    elif not column.kind.is_categorical:
+        encoding = _scale_by_tails(encoding, choose_scale(offsets, span))
+    if not has_relative_loss:
+        return encoding
+    return replace(encoding, table_loss=lose_numbers(encoding.by, offsets, span))
+
+
+def _count_categories(encoding: Encoding, summary: ColumnSummary) -> Int64:
+    """Records of each category: int64 (categories,), none of numbers; nodes above values have 0."""
+    if encoding.categories is None:
+        return np.empty(0, dtype=np.int64)
+    if encoding.column.aggregate == ANCESTOR:
+        of_texts = Counter({str(value): n for value, n in summary.categories.items()})
+        return np.array([of_texts[text] for text in encoding.texts], dtype=np.int64)
+    values = to_values(encoding.categories)
+    return np.array([summary.categories[value] for value in values], dtype=np.int64)
 
 
 def _scale_by_tails(encoding: Encoding, chosen: ColumnScale) -> Encoding:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tclose.data.column_scales import RANGE_SCALE, ColumnScale
+from tclose.data.column_scales import RANGE_SCALE, ColumnScale, TableLoss
 from tclose.errors import ChangedInputError, DataError
 from tclose.model.array_types import Float64, Int64
 from tclose.model.attributes import ANCESTOR, Column
@@ -193,7 +193,8 @@ class Encoding:
     present, with ``ranks`` their places in that order. ``priority`` (categories,): how common each
     is, the commonest 0. ``low``, ``high``: smallest and largest key; for ordinal columns the first
     and the last rank. ``generalised``: keys of the release are texts, of intervals, sets or nodes.
-    ``by``: what keys of a quasi-identifier are divided by where records are compared.
+    ``by``: what keys of a quasi-identifier are divided by where records are compared;
+    ``table_loss``: what squared differences are; None where they count as they are.
     ``sums_in_order``: means of floats are sums in the order of the keys, the same for the same
     records in whatever order they come.
     """
@@ -206,6 +207,7 @@ class Encoding:
     priority: Int64 | None = None
     generalised: bool = False
     by: ColumnScale = RANGE_SCALE
+    table_loss: TableLoss | None = None
     sums_in_order: bool = False
 
     @property
@@ -217,6 +219,12 @@ class Encoding:
     def is_nominal(self) -> bool:
         """True if values have no order; their distance is 0 or 1, or by a taxonomy."""
         return self.column.kind in (Kind.NOMINAL, Kind.BOOLEAN)
+
+    @property
+    def weight(self) -> float:
+        """The factor of squared differences on the scale, beside those of other attributes."""
+        weight = self.column.attribute.weight
+        return weight if self.table_loss is None else weight / self.table_loss.on_scale
 
     @property
     def has_float_keys(self) -> bool:

@@ -54,6 +54,15 @@ Refine = Annotated[
     ),
 ]
 
+Losses = Annotated[
+    Literal["relative", "absolute"],
+    Field(
+        description="relative: each quasi-identifier's in shares of what a release with one class "
+        "loses of it, so that none is given up for others; absolute: numbers by their ranges, "
+        f"categories 0 or 1. Other methods than {DEFAULT_METHOD}: absolute unless it is given.",
+    ),
+]
+
 Scope = Annotated[
     Literal["blocks", "table"],
     Field(description="table: one block, as the algorithm was published; quadratic."),
@@ -109,6 +118,7 @@ class Method(Registrable):
 
     name: str = DEFAULT_METHOD
     refine: Refine = "off"
+    losses: Losses = "absolute"
 
     @model_validator(mode="wrap")
     @classmethod
@@ -124,9 +134,11 @@ class Method(Registrable):
         return method
 
     @model_validator(mode="after")
-    def _check_refine(self) -> "Method":
+    def _check_search(self) -> "Method":
         if not self.refines and self.refine not in ("off", 0):
             raise ValueError(f"refine does not go with {self.name}, take it out")
+        if self.generalises and self.has_relative_losses:
+            raise ValueError(f"losses: relative does not go with {self.name}, take it out")
         return self
 
     def model_post_init(self, _: Any, /) -> None:
@@ -148,6 +160,11 @@ class Method(Registrable):
     def check_class(cls) -> None:
         """Refuse a class without what it has to define."""
         check_hooks(cls, Method, ["make_classes", *["cut_buckets"] * cls.cuts_buckets])
+
+    @property
+    def has_relative_losses(self) -> bool:
+        """True if each quasi-identifier counts in shares of what one class loses of it."""
+        return self.losses == "relative"
 
     @property
     def is_one_block(self) -> bool:

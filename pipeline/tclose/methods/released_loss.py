@@ -1,4 +1,4 @@
-"""The loss of classes as a release's is told: numbers by their ranges, whatever their scale."""
+"""The loss of classes as a release's: numbers by their ranges, or in shares of one class's loss."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from tclose.model.array_types import Float64, Int64
 
 
 def by_ranges(scaled: Scaled) -> Float64:
-    """Numbers as shares of their ranges, times the root of their weights: float64 (d, n).
+    """Numbers as their losses are told, times the root of their weights: float64 (d, n).
 
     On a scale of its own a number with a few outliers would decide alone what classes lose.
     """
@@ -22,6 +22,7 @@ def by_ranges(scaled: Scaled) -> Float64:
 def measure_released(scaled: Scaled, labels: Int64) -> float:
     """The sum over the records of what their classes lose (Soria-Comas et al. 2015, eq. 5).
 
+    Each quasi-identifier has its weight, in shares of what one class loses where that is asked.
     ``labels`` int64 (n,): class of each record, from 0 without gaps.
     """
     by_class = group_classes(labels)

@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from tclose.data.category_trees import tree_of
+from tclose.data.category_trees import code_levels
 from tclose.data.keys import Encoding, Keys
 from tclose.model.array_types import Float64, Int64
 
@@ -20,8 +20,8 @@ class Scaled:
     (q, n): codes; a plain attribute is one column, one with a taxonomy of height H is H adjacent
     ones, its nodes at the levels 0 to H-1. ``n_levels``: more than any code, at least 1.
     ``weights`` float64 (q,): what it counts that a nominal column differs, its weight or 1/H of it;
-    ``heights`` int64 (q,): H, or 1 of a plain one. ``ranges`` float64 (d,): how long the range of
-    a number is on its scale, 0 if it has one value; None if all are 1.
+    ``heights`` int64 (q,): H, or 1 of a plain one. ``ranges`` float64 (d,): what numbers are
+    divided by to be lost as by their range, 0 of one value; None if all are 1.
     """
 
     numeric: Float64
@@ -35,23 +35,26 @@ class Scaled:
 def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:
     """Original or released keys (n,) of each quasi-identifier as kernels take them.
 
+    Shares of what one class loses are of the least of these, so that no weight is more than the
+    policy's: a search gives up any loss for what a limit is exceeded by, which has a price.
     A released node of a taxonomy has the code -1 at the levels lower than it, which no value has:
     it is at its own height, divided by H, from every value below it.
     """
     n_records = keys[0].size
     pairs = list(zip(encodings, keys, strict=True))
-    numeric = [e.scale(k) * sqrt(e.column.attribute.weight) for e, k in pairs if not e.is_nominal]
-    ends = [e.scale(np.array([e.low, e.high])) for e in encodings if not e.is_nominal]
+    unit = min((e.table_loss.on_scale for e in encodings if e.table_loss is not None), default=1.0)
+    numeric = [e.scale(k) * sqrt(unit * e.weight) for e, k in pairs if not e.is_nominal]
+    ranges = [_measure_range(encoding) for encoding in encodings if not encoding.is_nominal]
     nominal: list[NDArray[np.int32]] = []
     weights, levels = [np.empty(0)], [1]
     heights = [np.empty(0, np.int64)]
     for encoding, column in pairs:
         if not encoding.is_nominal:
             continue
-        codes = _code_levels(encoding)
+        codes = code_levels(encoding)
         nominal.extend(codes[:, column.astype(np.int64)])
         height = codes.shape[0]
-        weights.append(np.full(height, encoding.column.attribute.weight / height))
+        weights.append(np.full(height, unit * encoding.weight / height))
         heights.append(np.full(height, height))
         levels.append(int(codes.max(initial=0)) + 1)
     return Scaled(
@@ -60,8 +63,15 @@ def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:
         max(levels),
         np.concatenate(weights),
         np.concatenate(heights),
-        np.array([high - low for low, high in ends]),
+        np.array(ranges),
     )
+
+
+def _measure_range(encoding: Encoding) -> float:
+    """The length of the range on the scale; in shares of one class, beside what is lost by it."""
+    low, high = encoding.scale(np.array([encoding.low, encoding.high]))
+    lost = encoding.table_loss
+    return float(high - low) * (1.0 if lost is None else sqrt(lost.by_range / lost.on_scale))
 
 
 def take_scaled(scaled: Scaled, rows: Int64) -> Scaled:
@@ -70,12 +80,3 @@ def take_scaled(scaled: Scaled, rows: Int64) -> Scaled:
     return replace(
         scaled, numeric=np.ascontiguousarray(numeric), nominal=np.ascontiguousarray(nominal)
     )
-
-
-def _code_levels(encoding: Encoding) -> NDArray[np.int32]:
-    """Codes of a nominal attribute's categories, level by level: int32 (1 or H, categories)."""
-    tree = tree_of(encoding)
-    if tree is not None:
-        return tree.columns()
-    assert encoding.categories is not None
-    return np.arange(len(encoding.categories), dtype=np.int32)[None, :]

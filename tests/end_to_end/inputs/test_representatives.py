@@ -50,7 +50,8 @@ def document(path: Path, aggregate: str | None = "representative", **keys: Any) 
     """A policy that releases all categories in one way, or as by default."""
     of = {} if aggregate is None else {"aggregate": aggregate}
     of_grades = of if aggregate != "mode" else {"aggregate": "median"}
-    asked = policy_for(path, privacy={"k": K, "t": 0.15}, method={"refine": "off"}) | keys
+    asked = policy_for(path, privacy={"k": K, "t": 0.15}) | keys
+    asked["method"] = {"refine": "off", "losses": "absolute"} | keys.get("method", {})
     asked["attributes"] = {
         "id": PASSTHROUGH,
         "age": QUASI,
@@ -161,7 +162,7 @@ def test_by_default_shares_are_kept_in_one_region(
     source: Path, tmp_path: Path, sizes: Sizes
 ) -> None:
     sizes.regions(2 * N_ROWS)
-    keys = {"output": {"path": str(tmp_path)}, "method": {"refine": "off", "class_size": 10}}
+    keys = {"output": {"path": str(tmp_path)}, "method": {"class_size": 10}}
     check_kept(
         *(publish(document(source, way, **keys)) for way in ("representative", None, "mode"))
     )

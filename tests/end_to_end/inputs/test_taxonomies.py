@@ -197,10 +197,13 @@ class TestModes:
     @pytest.mark.parametrize("aggregate", ["mode", "ancestor"])
     @pytest.mark.parametrize("refine", ["off", "fast"])
     def test_are_nearer_than_where_all_values_are_equally_far(self, refine, aggregate, tmp_path):
-        """Of the same values, by the distance of the taxonomy: classes hold near values."""
+        """Of the same values, by the distance of the taxonomy: classes hold near values.
+
+        In shares of one class the age counts as much, and clusters would be of records of one age.
+        """
         table = write_many_values(tmp_path / "in.parquet")
         given = {
-            "method": {"refine": refine},
+            "method": {"refine": refine, "losses": "absolute"},
             "privacy": {"k": 12, "t": 0.2},
         }  # of a value there are 10
         outcome, near = release(table, tmp_path / "tree", with_taxonomy(aggregate, MANY), **given)

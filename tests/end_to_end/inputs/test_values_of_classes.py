@@ -374,6 +374,7 @@ def test_with_persons_who_have_several_records(persons: str, tmp_path: Path) -> 
     path = write_parquet(tmp_path / "in.parquet", table, row_group_size=200)
     document = visit_policy(path, tmp_path / "out", privacy={"k": 4, "t": 0.25, "persons": persons})
     document["attributes"] |= {name: {"role": QUASI, "missing": "class"} for name in names}
+    document["attributes"]["sex"]["aggregate"] = "mode"
     found = release(document)
     columns = {name: table[name].to_pylist() for name in names}
     classes = group_rows(found, QUASI_NAMES)

@@ -232,7 +232,7 @@ OTHERS = {
     *("about.title", "about.description", "about.publisher"),
     *("about.contact", "about.licence", "about.citation"),
     *("method.name", "method.scope", "method.block_clusters", "method.class_size"),
-    *("method.refine", "method.start", "method.gamma"),
+    *("method.refine", "method.losses", "method.start", "method.gamma"),
     *(f"attributes.{end}.{key}" for end in ("bottom", "top") for key in ("percentile", "public")),
     *("attributes.bands", "attributes.missing"),
     # who is left out: tests/end_to_end/inputs/test_suppressed_records.py

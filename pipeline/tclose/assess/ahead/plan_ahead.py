@@ -12,6 +12,7 @@ from tclose.assess.ahead.expected_losses import (
     ExpectedLosses,
     expect_losses,
 )
+from tclose.data.keys import Encoding
 from tclose.errors import UsageError
 from tclose.model.array_types import Float64, Int64
 from tclose.passes.plan.notices.costs.run_scope import find_scope
@@ -60,8 +61,7 @@ def plan_ahead(
             n_sampled = SAMPLED_BY_PARTS if is_quick else SAMPLED
         if n_sampled:
             expected = expect_losses(run, plan, scratch, n_sampled, progress)
-            names = [encoding.column.name for encoding in plan.encodings]
-            document = _add_losses(document, names, expected)
+            document = _add_losses(document, plan.encodings, expected)
             exposure = expect_exposure(run, plan, scratch, n_sampled, progress)
             document = _add_exposure(document, exposure)
             if not isinstance(expected, str) and not expected.is_faster:
@@ -72,7 +72,7 @@ def plan_ahead(
 
 
 def _add_losses(
-    document: PlanDocument, names: Sequence[str], expected: ExpectedLosses | str
+    document: PlanDocument, encodings: Sequence[Encoding], expected: ExpectedLosses | str
 ) -> PlanDocument:
     """The plan with what is expected to be lost, or with the reason why that is not known."""
     if isinstance(expected, str):
@@ -85,12 +85,19 @@ def _add_losses(
         of=document.records,
         is_faster=expected.is_faster,
     )
+    names = [encoding.column.name for encoding in encodings]
+    shares = {
+        e.column.name: float(kept) / e.table_loss.by_range
+        for e, kept in zip(encodings, expected.kept, strict=True)
+        if e.table_loss is not None
+    }
     kept_losses, sampled = _by_name(names, expected.kept), _by_name(names, expected.sampled)
     columns = tuple(
         column.model_copy(
             update={
                 "expected_loss": kept_losses[column.name],
                 "loss_of_sample": sampled[column.name],
+                "of_one_class": shares.get(column.name),
                 "shares": expected.shares.get(column.name),
             }
         )

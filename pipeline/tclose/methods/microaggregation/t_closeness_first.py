@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from tclose.methods.method import BLOCK_CLUSTERS, ClassSizeKey, Method, Refine, Scope
+from tclose.methods.method import BLOCK_CLUSTERS, ClassSizeKey, Losses, Method, Refine, Scope
 from tclose.methods.method_registry import register_method
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class TClosenessFirst(Method):
     """Clusters within t by construction, in blocks of near records."""
 
-    version: ClassVar[int] = 12
+    version: ClassVar[int] = 13
     cuts_by_subsets: ClassVar[bool] = True
     counts_persons: ClassVar[bool] = True
 
@@ -34,6 +34,7 @@ class TClosenessFirst(Method):
         "spend, paper is eq. (3) of t-closeness-first, or a number.",
     )
     refine: Refine = "fast"
+    losses: Losses = "relative"
 
     @model_validator(mode="after")
     def _check_blocks(self) -> "TClosenessFirst":
@@ -68,7 +69,7 @@ class TClosenessFirst(Method):
 
     @property
     def _search_ahead(self) -> "Search":
-        """What of a search follows a start: one that ends with its time has one start alone."""
+        """The search that follows a start: one that ends with its time has one start alone."""
         if self.refine in ("off", 0):
             return "off"
         is_long = isinstance(self.refine, int) or self.refine in ("fast", "full")

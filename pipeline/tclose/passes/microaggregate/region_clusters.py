@@ -316,7 +316,7 @@ def _has_ancestors(plan: Plan) -> bool:
 
 
 def _measure_loss(labels: Int64, records: RegionRecords, plan: Plan, scaled: Scaled) -> float:
-    """The loss of clusters, nearly or by what they release: sum over the records, as in eq. (5)."""
+    """The loss of clusters, nearly or by what they release, as `measure_released` has it."""
     if plan.n_records > FEW_RECORDS and not _has_ancestors(plan):
         return measure_released(scaled, labels)
     by_class = group_classes(labels)
@@ -324,9 +324,9 @@ def _measure_loss(labels: Int64, records: RegionRecords, plan: Plan, scaled: Sca
     for j, (encoding, keys) in enumerate(zip(plan.encodings, records.keys, strict=True)):
         known = records.gaps.keep_known(j, by_class)
         released = aggregate_column(encoding, keys, *known)
-        loss += encoding.column.attribute.weight * lose_by_aggregate(
-            encoding, keys, released, known
-        )
+        one_class = 1.0 if encoding.table_loss is None else encoding.table_loss.by_range
+        lost = lose_by_aggregate(encoding, keys, released, known)
+        loss += encoding.column.attribute.weight / one_class * lost
     return loss
 
 

@@ -72,8 +72,11 @@ def _encode_columns(policy: Policy, summary: InputSummary) -> Plan:
     columns, summaries = summary.source.columns, summary.table.columns
     # Of what is generalised no scale is measured.
     sampled = {} if policy.method.generalises else summary.scale_keys
+    is_relative = policy.method.has_relative_losses
     encodings = {
-        c.name: make_encoding(c, summaries[c.name], sampled.get(c.name))
+        c.name: make_encoding(
+            c, summaries[c.name], sampled.get(c.name), has_relative_loss=is_relative
+        )
         for c in columns
         if c.name in summaries
     }

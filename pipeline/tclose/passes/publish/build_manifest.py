@@ -22,6 +22,7 @@ from tclose.releases.documents import list_documents, make_documents
 from tclose.releases.manifest.figure_sections import About
 from tclose.releases.manifest.internal_manifest import (
     ClassTracesSection,
+    ExactLoss,
     InternalCode,
     InternalManifest,
     MadeBy,
@@ -144,6 +145,17 @@ def describe_loss(loss: Loss) -> InformationLoss:
     return InformationLoss(total=loss.total, per_attribute=loss.per_attribute)
 
 
+def _describe_exact_loss(record: ReleaseRecord) -> ExactLoss:
+    """Information loss in all digits, and in shares of what one class loses."""
+    lost = record.loss.per_attribute
+    shares = {
+        e.column.name: lost[e.column.name] / e.table_loss.by_range
+        for e in record.plan.encodings
+        if e.table_loss is not None
+    }
+    return ExactLoss(total=record.loss.total, per_attribute=lost, of_one_class=shares)
+
+
 def describe_comparison(record: ReleaseRecord) -> RecordComparison:
     """Name the columns in which each released record is one of the input's, and none is lost."""
     compared = record.compared
@@ -195,7 +207,7 @@ def full_manifest(record: ReleaseRecord, public: Manifest, run: MadeBy) -> Inter
     )
     return InternalManifest(
         **values,
-        exact_information_loss=describe_loss(record.loss),
+        exact_information_loss=_describe_exact_loss(record),
         rounds=describe_rounds(record),
         utility=record.utility,
         inside=[REPORT],

@@ -110,9 +110,9 @@ def suppress_records(
     ).combine_chunks()
     if len(sample) < 2:
         return source, partitions, ()
-    tree = plant_tree(
-        _encode(source, table, sample), sample, _choose_neighbour(policy, table, len(sample))
-    )
+    is_relative = policy.method.has_relative_losses
+    encodings = _encode(source, table, sample, is_relative=is_relative)
+    tree = plant_tree(encodings, sample, _choose_neighbour(policy, table, len(sample)))
     sampled = _measure_sample(context, tree)
     isolated = _find_isolated(context, source, partitions, sampled.squares, table.n_complete)
     isolated = isolated.take_farthest(count_worth(isolated, sampled))
@@ -141,7 +141,9 @@ def _choose_hidden(source: Source) -> str:
     )
 
 
-def _encode(source: Source, table: TableSummary, sample: pa.Table) -> tuple[Encoding, ...]:
+def _encode(
+    source: Source, table: TableSummary, sample: pa.Table, *, is_relative: bool
+) -> tuple[Encoding, ...]:
     """Encodings of the quasi-identifiers, with their scales measured on the sample."""
     grown = grow_taxonomies(InputSummary(source, [], table)).source
     scaled = set(source.scaled)
@@ -154,7 +156,12 @@ def _encode(source: Source, table: TableSummary, sample: pa.Table) -> tuple[Enco
         return keys
 
     return tuple(
-        make_encoding(c, table.columns[c.name], sort_keys(c.name) if c.name in scaled else None)
+        make_encoding(
+            c,
+            table.columns[c.name],
+            sort_keys(c.name) if c.name in scaled else None,
+            has_relative_loss=is_relative,
+        )
         for c in grown.quasi
     )
 

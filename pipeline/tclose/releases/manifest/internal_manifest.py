@@ -84,6 +84,13 @@ class CorrelationPair(Section):
     released: float | None
 
 
+class ExactLoss(InformationLoss):
+    """All digits; shares of what a release with one class loses would tell the range of values."""
+
+    of_one_class: dict[str, Nonnegative] = Field(default_factory=dict)
+    """Of each quasi-identifier with several values, where records are compared by these shares."""
+
+
 class SizeLoss(Section):
     """The information loss of the records in classes of some sizes, to three digits."""
 
@@ -241,8 +248,7 @@ class InternalManifest(Manifest):
     """The public part, the policy, the inputs, the plan and the times."""
 
     code: InternalCode
-    exact_information_loss: InformationLoss | None = None
-    """All digits."""
+    exact_information_loss: ExactLoss | None = None
     rounds: list[RoundEntry] = Field(default_factory=list)
     """Of the search for less loss: the start, each round, and each pass of perturbations."""
     utility: Utility | None = None

@@ -104,6 +104,8 @@ class PlannedColumn(Section):
     falling with the number of records as it does up to the sample."""
     loss_of_sample: float | None = None
     """Loss of the release of the sample."""
+    of_one_class: float | None = None
+    """``expected_loss`` as a share of what a release with one class loses, where that is known."""
     shares: CategoryShares | None = None
     """Shares of its categories in the release of the sample; None of columns that have none."""
 
@@ -124,7 +126,7 @@ class PlannedLoss(Section):
 
 
 class PlannedExposure(Section):
-    """What an earlier release of the same persons and this one are expected to give away together.
+    """The disclosure expected of an earlier release of the same persons and this one together.
 
     Shares are of persons in both, and to an intruder who knows everybody's class in both. They are
     of two trial releases by this policy; or there is a reason why there were none.

@@ -233,13 +233,19 @@ def _show_spreads(original: Spread, released: Spread) -> tuple[str, ...]:
 def _show_loss(manifest: InternalManifest) -> str:
     losses = manifest.information_loss.per_attribute
     shares = manifest.utility.shares if manifest.utility is not None else {}
+    exact = manifest.exact_information_loss
+    of_one_class = exact.of_one_class if exact is not None else {}
     rows = []
     for name, loss in losses.items():
         of_column = shares.get(name)
         lost = f"{of_column.lost:,} of {of_column.categories:,}" if of_column is not None else "-"
         apart = f"{of_column.total_variation:.3g}" if of_column is not None else "-"
-        rows.append((name, f"{loss:.3g}", lost, apart))
-    head = ("quasi-identifier", "loss", "categories lost", "total variation of shares")
+        share = f"{100 * of_one_class[name]:.2g} %" if name in of_one_class else "-"
+        rows.append((name, f"{loss:.3g}", share, lost, apart))
+    head = (
+        *("quasi-identifier", "loss", "of what one class loses"),
+        *("categories lost", "total variation of shares"),
+    )
     parts = [data_table("Information loss by column", head, rows), *_explain_gaps(manifest)]
     sizes = manifest.analysis.loss_by_class_size if manifest.analysis is not None else []
     if not sizes:
