@@ -50,6 +50,16 @@ def test_outliers_do_not_decide_what_all_others_count() -> None:
     assert found.by_range == pytest.approx(1e-3, rel=0.01)  # the outlier's own
 
 
+@pytest.mark.parametrize("span", [1e9, 1e300])
+def test_an_outlier_that_was_not_sampled_is_lost_by_one_class_all_the_same(span: float) -> None:
+    offsets = np.arange(1_000.0)
+    for by in (RANGE_SCALE, choose_scale(offsets, span)):
+        found = lose_numbers(by, offsets, span)
+        assert found is not None
+        assert found.by_range == 0.5 / 1_000
+        assert found.on_scale == pytest.approx(0.0005 if by is RANGE_SCALE else 1 / 12, rel=0.05)
+
+
 @pytest.mark.parametrize("kind", [Scale.STD, Scale.IQR, Scale.RANGE])
 def test_units_of_a_scale_make_no_difference(kind: Scale) -> None:
     offsets = np.sort(np.random.default_rng(1).integers(0, 900, 500)).astype(np.float64)

@@ -113,11 +113,15 @@ def lose_numbers(by: ColumnScale, offsets: Float64, span: float) -> TableLoss | 
     """
     if not offsets.size or offsets[0] == offsets[-1]:
         return None
+    # The ends of the range are records of the table, whether or not they were sampled.
+    by_range = max(_variance(offsets / span), 0.5 / offsets.size)
+    if by.kind is Scale.RANGE:
+        return TableLoss(by_range, by_range)
     scaled = by.divide(offsets, span)
     if by.kind is Scale.TRIMMED:
         n_left_out = offsets.size // TRIMMED_PARTS
         scaled = np.clip(scaled, scaled[n_left_out], scaled[-1 - n_left_out])
-    return TableLoss(_variance(scaled), _variance(offsets / span))
+    return TableLoss(_variance(scaled), by_range)
 
 
 def lose_categories(levels: NDArray[np.int32], counts: Int64) -> TableLoss | None:
