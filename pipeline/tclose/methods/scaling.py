@@ -1,5 +1,6 @@
 """Quasi-identifiers as kernels take them: numbers in ranges, categories as codes with a weight."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -35,14 +36,13 @@ class Scaled:
 def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:
     """Original or released keys (n,) of each quasi-identifier as kernels take them.
 
-    Shares of what one class loses are of the least of these, so that no weight is more than the
-    policy's: a search gives up any loss for what a limit is exceeded by, which has a price.
-    A released node of a taxonomy has the code -1 at the levels lower than it, which no value has:
-    it is at its own height, divided by H, from every value below it.
+    Shares of what one class loses are in units of `find_unit`. A released node of a taxonomy has
+    the code -1 at the levels lower than it, which no value has: it is at its own height, divided by
+    H, from every value below it.
     """
     n_records = keys[0].size
     pairs = list(zip(encodings, keys, strict=True))
-    unit = min((e.table_loss.on_scale for e in encodings if e.table_loss is not None), default=1.0)
+    unit = find_unit(encodings)
     numeric = [e.scale(k) * sqrt(unit * e.weight) for e, k in pairs if not e.is_nominal]
     ranges = [_measure_range(encoding) for encoding in encodings if not encoding.is_nominal]
     nominal: list[NDArray[np.int32]] = []
@@ -65,6 +65,15 @@ def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:
         np.concatenate(heights),
         np.array(ranges),
     )
+
+
+def find_unit(encodings: Sequence[Encoding]) -> float:
+    """The weight of a share of what one class loses: the least of these losses, 1 if none counts.
+
+    So no weight is more than the policy's: a search gives up any loss for what a limit is exceeded
+    by, which has a price.
+    """
+    return min((e.table_loss.on_scale for e in encodings if e.table_loss is not None), default=1.0)
 
 
 def _measure_range(encoding: Encoding) -> float:

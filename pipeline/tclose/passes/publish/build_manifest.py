@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict
 
 from tclose.data.files.staged_input import find_name
+from tclose.methods.scaling import find_unit
 from tclose.model.input_pieces import InputFile
 from tclose.model.verification import LastingValue, PersonTraces, Verdict
 from tclose.passes.plan.plan import Plan
@@ -177,8 +178,9 @@ def describe_search(record: ReleaseRecord) -> Refinement:
 
 
 def describe_rounds(record: ReleaseRecord) -> list[RoundEntry]:
-    """List the rounds of the search: losses as eq. (5), to three digits."""
-    n_terms = record.verdict.n_records * len(record.plan.encodings)
+    """List the rounds of the search: losses as eq. (5) or in shares, to three digits."""
+    encodings = record.plan.encodings
+    n_terms = record.verdict.n_records * len(encodings) * find_unit(encodings)
     return [
         RoundEntry(loss=float(f"{r.loss / n_terms:.3g}"), largest_emd=round(r.largest_emd, 6))
         for r in record.rounds
