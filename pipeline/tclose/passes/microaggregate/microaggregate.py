@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tclose.errors import InfeasibleError
+from tclose.methods.scaling import find_unit
 from tclose.passes.encode.encode_task import HISTOGRAM, PASSTHROUGH, RECORDS
 from tclose.passes.encode.region_bins import locate_regions
 from tclose.passes.microaggregate.aggregate_task import (
@@ -172,8 +173,8 @@ def _allot(
 
 
 def _report_rounds(plan: Plan, clustered: list[ClusteredRegion], progress: Progress) -> None:
-    """Each round's loss, as a mean like eq. (5), and largest distance: see `RoundEntry`."""
-    n_terms = plan.n_records * len(plan.encodings)
+    """Each round's loss, as a mean like eq. (5) or in shares, and largest distance."""
+    n_terms = plan.n_records * len(plan.encodings) * find_unit(plan.encodings)
     for number, state in enumerate(merge_rounds([one.clusters.rounds for one in clustered])):
         what = f"round {number}" if number else "start"
         progress.confide(
