@@ -50,12 +50,17 @@ def make_encoding(
         sample = encoding.ranks.repeat(counts)
     if sample is None:
         return encoding
+    return _scale(encoding, sample, has_relative_loss=has_relative_loss)
+
+
+def _scale(encoding: Encoding, sample: Keys, *, has_relative_loss: bool) -> Encoding:
+    """The encoding of a number or an ordinal value, with its scale and what one class loses."""
     offsets = (sample - encoding.low).astype(np.float64)
     span = float(encoding.high - encoding.low)
-    scale = column.attribute.scale
+    scale = encoding.column.attribute.scale
     if scale is not None:
         encoding = replace(encoding, by=measure_scale(scale, offsets, span))
-    elif not column.kind.is_categorical:
+    elif not encoding.column.kind.is_categorical:
         encoding = _scale_by_tails(encoding, choose_scale(offsets, span))
     if not has_relative_loss:
         return encoding

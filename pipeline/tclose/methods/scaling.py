@@ -1,6 +1,6 @@
 """Quasi-identifiers as kernels take them: numbers in ranges, categories as codes with a weight."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -74,6 +74,15 @@ def find_unit(encodings: Sequence[Encoding]) -> float:
     by, which has a price.
     """
     return min((e.table_loss.on_scale for e in encodings if e.table_loss is not None), default=1.0)
+
+
+def find_shares_lost(encodings: Sequence[Encoding], losses: Iterable[float]) -> dict[str, float]:
+    """Losses, by eq. (5), as shares of what one class loses, by column; only where these count."""
+    return {
+        encoding.column.name: float(lost) / encoding.table_loss.by_range
+        for encoding, lost in zip(encodings, losses, strict=True)
+        if encoding.table_loss is not None
+    }
 
 
 def _measure_range(encoding: Encoding) -> float:

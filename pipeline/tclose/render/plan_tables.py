@@ -166,7 +166,7 @@ def _format_column(column: PlannedColumn) -> str:
     if column.expected_loss is not None:
         between = _format_between(column.expected_loss, column.loss_of_sample)
         share = column.of_one_class
-        of_class = "" if share is None else f" ({100 * share:.2g} % of what one class loses)"
+        of_class = "" if share is None else f" ({100 * share:.3g} % of what one class loses)"
         parts.append(f"loss about {between}{of_class}")
     if column.shares is not None:
         parts.append(format_changed(column.shares))

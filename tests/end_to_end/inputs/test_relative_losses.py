@@ -89,7 +89,7 @@ def test_plan_and_internal_report_say_what_share_is_lost(table: pa.Table, tmp_pa
     share = made.internal["exact_information_loss"]["of_one_class"]["trade"]
     report = (made.folder / "internal" / "report.html").read_text()
     assert "of what one class loses" in report
-    assert f"{100 * share:.2g} %" in report
+    assert f"{100 * share:.3g} %" in report
     public = [path.read_text() for path in made.folder.glob("*.*") if path.is_file()]
     assert public
     assert not [text for text in public if re.search("one.class", text)]
@@ -97,7 +97,7 @@ def test_plan_and_internal_report_say_what_share_is_lost(table: pa.Table, tmp_pa
     [of_trade] = [column for column in planned[0].columns if column.name == "trade"]
     assert of_trade.of_one_class is not None
     assert of_trade.of_one_class == pytest.approx(share, rel=0.03)
-    assert f"({100 * of_trade.of_one_class:.2g} % of what one class loses)" in report_plan(*planned)
+    assert f"({100 * of_trade.of_one_class:.3g} % of what one class loses)" in report_plan(*planned)
 
 
 def test_shares_do_not_hang_on_the_cut_of_the_input(

@@ -14,6 +14,7 @@ from tclose.assess.ahead.expected_losses import (
 )
 from tclose.data.keys import Encoding
 from tclose.errors import UsageError
+from tclose.methods.scaling import find_shares_lost
 from tclose.model.array_types import Float64, Int64
 from tclose.passes.plan.notices.costs.run_scope import find_scope
 from tclose.passes.plan.notices.costs.step_costs import estimate_run
@@ -86,11 +87,7 @@ def _add_losses(
         is_faster=expected.is_faster,
     )
     names = [encoding.column.name for encoding in encodings]
-    shares = {
-        e.column.name: float(kept) / e.table_loss.by_range
-        for e, kept in zip(encodings, expected.kept, strict=True)
-        if e.table_loss is not None
-    }
+    shares = find_shares_lost(encodings, expected.kept)
     kept_losses, sampled = _by_name(names, expected.kept), _by_name(names, expected.sampled)
     columns = tuple(
         column.model_copy(

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict
 
 from tclose.data.files.staged_input import find_name
-from tclose.methods.scaling import find_unit
+from tclose.methods.scaling import find_shares_lost, find_unit
 from tclose.model.input_pieces import InputFile
 from tclose.model.verification import LastingValue, PersonTraces, Verdict
 from tclose.passes.plan.plan import Plan
@@ -148,12 +148,8 @@ def describe_loss(loss: Loss) -> InformationLoss:
 
 def _describe_exact_loss(record: ReleaseRecord) -> ExactLoss:
     """Information loss in all digits, and in shares of what one class loses."""
-    lost = record.loss.per_attribute
-    shares = {
-        e.column.name: lost[e.column.name] / e.table_loss.by_range
-        for e in record.plan.encodings
-        if e.table_loss is not None
-    }
+    lost = record.loss.per_attribute  # in the plan's order
+    shares = find_shares_lost(record.plan.encodings, lost.values())
     return ExactLoss(total=record.loss.total, per_attribute=lost, of_one_class=shares)
 
 

@@ -240,7 +240,7 @@ def _show_loss(manifest: InternalManifest) -> str:
         of_column = shares.get(name)
         lost = f"{of_column.lost:,} of {of_column.categories:,}" if of_column is not None else "-"
         apart = f"{of_column.total_variation:.3g}" if of_column is not None else "-"
-        share = f"{100 * of_one_class[name]:.2g} %" if name in of_one_class else "-"
+        share = f"{100 * of_one_class[name]:.3g} %" if name in of_one_class else "-"
         rows.append((name, f"{loss:.3g}", share, lost, apart))
     head = (
         *("quasi-identifier", "loss", "of what one class loses"),
