@@ -78,7 +78,7 @@ def test_a_column_of_one_value_has_no_share() -> None:
 
 
 @given(st.lists(st.integers(0, 50), min_size=2, max_size=9))
-def test_categories_lose_what_their_mode_does(counts: list[int]) -> None:
+def test_categories_lose_what_their_mode_does_and_count_as_pairs_that_differ(counts: list[int]) -> None:
     levels = np.arange(len(counts), dtype=np.int32)[None, :]
     found = lose_categories(levels, np.array(counts))
     if sum(map(bool, counts)) < 2:
@@ -86,7 +86,10 @@ def test_categories_lose_what_their_mode_does(counts: list[int]) -> None:
         return
     assert found is not None
     exact = 1 - Fraction(max(counts), sum(counts))
-    assert found.on_scale == found.by_range == pytest.approx(float(exact), rel=1e-12)
+    assert found.by_range == pytest.approx(float(exact), rel=1e-12)
+    records = np.arange(len(counts)).repeat(counts)
+    differs = np.count_nonzero(records[:, None] != records)
+    assert found.on_scale == pytest.approx(differs / records.size**2 / 2, rel=1e-12)
 
 
 def test_a_taxonomy_loses_the_mean_of_its_levels() -> None:
@@ -94,7 +97,21 @@ def test_a_taxonomy_loses_the_mean_of_its_levels() -> None:
     counts = Counter({"apple": 3, "pear": 4, "leek": 3})
     encoding = make_encoding(of, ColumnSummary(categories=counts), has_relative_loss=True)
     assert encoding.table_loss is not None
-    assert encoding.table_loss.on_scale == pytest.approx((0.6 + 0.3) / 2)
+    assert encoding.table_loss.by_range == pytest.approx((0.6 + 0.3) / 2)
+    differs = 1 - (0.3**2 + 0.4**2 + 0.3**2) + 1 - (0.7**2 + 0.3**2)  # of fruits, of plants
+    assert encoding.table_loss.on_scale == pytest.approx(differs / 4)
+
+
+@pytest.mark.parametrize(
+    ("counts", "lost"), [({"apple": 3, "leek": 3}, 1), ({"apple": 9, "pear": 1}, 0.5)]
+)
+def test_an_ancestor_loses_all_below_it(counts: dict[str, int], lost: float) -> None:
+    """Every record is as far from it as it is high, however rare what differs is."""
+    of = column("taste", QUASI, pa.string(), taxonomy=ROWS, aggregate="ancestor")
+    summary = ColumnSummary(categories=Counter(counts))
+    encoding = make_encoding(of, summary, has_relative_loss=True)
+    assert encoding.table_loss is not None
+    assert encoding.table_loss.by_range == lost
 
 
 def test_losses_of_one_class_are_one_of_each() -> None:
@@ -121,4 +138,4 @@ def test_losses_of_one_class_are_one_of_each() -> None:
     assert unit < 0.1
     for values in (scaled.numeric, by_ranges(scaled)):
         assert np.var(values, axis=1).tolist() == pytest.approx([unit, unit])
-    assert scaled.weights.tolist() == pytest.approx([4 * unit])  # one in four is not the mode
+    assert scaled.weights.tolist() == pytest.approx([unit * 16 / 3])  # half of the pairs that differ

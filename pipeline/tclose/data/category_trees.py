@@ -83,6 +83,16 @@ class CategoryTree:
             n_apart += nodes[before] != nodes[after]
         return n_apart
 
+    def lose_all(self, counts: Int64) -> float:
+        """The mean distance of records to the lowest category above all of them.
+
+        ``counts`` int64 (categories,): records of each, not all 0.
+        """
+        there = np.flatnonzero(counts)
+        above = self.lowest_common(there, np.arange(there.size), np.array([0, there.size]))
+        n_apart = self.count_apart(there, above.repeat(there.size))
+        return int(n_apart @ counts[there]) / (self.height * int(counts.sum()))
+
 
 @lru_cache(maxsize=64)
 def tree_of(encoding: Encoding) -> CategoryTree | None:

@@ -57,11 +57,12 @@ RANGE_SCALE = ColumnScale()
 
 @dataclass(frozen=True)
 class TableLoss:
-    """Means over the records of a table, of which a class's loss is told in shares.
+    """Means over the records of a table with one class, of which losses are shares.
 
-    ``on_scale``: squared differences on the scale of a number, of which outliers count as the ends
-    of a trimmed one; else those outliers alone would decide what all others count. ``by_range``:
-    the same by the range, of all values. Of categories both are what the mode loses.
+    ``on_scale``, as a search counts: squared differences on the scale of a number, of which
+    outliers count as the ends of a trimmed one, else those alone would decide what all others
+    count; of categories half of the mean distance of two records. ``by_range``, as a release loses:
+    by the range, of all values; of categories those that are not released.
     """
 
     on_scale: float
@@ -125,7 +126,7 @@ def lose_numbers(by: ColumnScale, offsets: Float64, span: float) -> TableLoss | 
 
 
 def lose_categories(levels: NDArray[np.int32], counts: Int64) -> TableLoss | None:
-    """The loss of categories, of a taxonomy's levels the mean; None of a column with one.
+    """The loss of categories that release the mode, of levels the mean; None of a column with one.
 
     Parameters
     ----------
@@ -134,10 +135,11 @@ def lose_categories(levels: NDArray[np.int32], counts: Int64) -> TableLoss | Non
     """
     if np.count_nonzero(counts) < 2:
         return None
-    total = int(counts.sum())
-    n_kept = [int(np.bincount(codes + 1, counts).max()) for codes in levels]
-    lost = 1 - sum(n_kept) / (len(n_kept) * total)
-    return TableLoss(lost, lost)
+    of_levels = [np.bincount(codes + 1, counts).astype(np.int64).tolist() for codes in levels]
+    total, n_levels = int(counts.sum()), len(of_levels)
+    n_alike = sum(n * n for of_nodes in of_levels for n in of_nodes)  # pairs, on all levels
+    n_kept = sum(map(max, of_levels))
+    return TableLoss((1 - n_alike / (n_levels * total**2)) / 2, 1 - n_kept / (n_levels * total))
 
 
 def quantile_span(offsets: Float64, parts: int) -> float:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tclose.data.category_trees import code_levels
+from tclose.data.category_trees import code_levels, tree_of
 from tclose.data.column_scales import (
     RANGE_SCALE,
     ColumnScale,
+    TableLoss,
     choose_scale,
     lose_categories,
     lose_numbers,
@@ -45,7 +46,7 @@ def make_encoding(
     if encoding.is_nominal:
         if not has_relative_loss:
             return encoding
-        return replace(encoding, table_loss=lose_categories(code_levels(encoding), counts))
+        return replace(encoding, table_loss=_lose_nominal(encoding, counts))
     if encoding.ranks is not None:  # ordinal: all is counted
         sample = encoding.ranks.repeat(counts)
     if sample is None:
@@ -65,6 +66,15 @@ def _scale(encoding: Encoding, sample: Keys, *, has_relative_loss: bool) -> Enco
     if not has_relative_loss:
         return encoding
     return replace(encoding, table_loss=lose_numbers(encoding.by, offsets, span))
+
+
+def _lose_nominal(encoding: Encoding, counts: Int64) -> TableLoss | None:
+    """What one class loses, by the mode or by the lowest node above all categories that are."""
+    lost = lose_categories(code_levels(encoding), counts)
+    tree = tree_of(encoding)
+    if lost is None or tree is None or encoding.column.aggregate != ANCESTOR:
+        return lost
+    return replace(lost, by_range=tree.lose_all(counts))
 
 
 def _count_categories(encoding: Encoding, summary: ColumnSummary) -> Int64:
