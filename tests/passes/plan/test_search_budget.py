@@ -8,12 +8,12 @@ from tclose.passes.plan.search_budget import (
     FAST,
     FULL_PER_RECORD,
     FULL_TIMES,
+    GAIN_TO_COMPARE,
     LARGE_TABLE,
-    LARGEST_LEAST_GAIN,
     LARGEST_PERTURBED,
     LEAN,
     LEAN_LARGE,
-    LEAST_GAIN_OF_A_MILLION,
+    MOST_COMPARED,
     MOST_OF_BLOCK,
     MOST_PER_RECORD,
     OFF,
@@ -54,13 +54,13 @@ class TestEffort:
     def test_the_larger_a_table_the_more_a_round_has_to_save(self) -> None:
         sizes = [50_000, 100_000, 300_000, 1_000_000, 3_000_000, 10**11]
         gains = [choose_search_budget("fast", size).least_gain for size in sizes]
-        largest = LARGEST_LEAST_GAIN
-        assert gains == pytest.approx([0.003, 0.005, 0.015, 0.05, largest, largest])
+        assert gains == pytest.approx([0.003, 0.005, 0.015, 0.05, 0.05, 0.05])
         assert {
             replace(
                 choose_search_budget("fast", size),
                 least_gain=FAST.least_gain,
                 n_perturbed=FAST.n_perturbed,
+                is_compared=FAST.is_compared,
             )
             for size in sizes
         } == {FAST}
@@ -157,7 +157,7 @@ class TestToCompare:
             whole = choose_search_budget(said, n_records)
             part = whole.to_compare
             assert part is not None
-            assert (part.n_perturbed, part.least_gain) == (0, LARGEST_LEAST_GAIN)
+            assert (part.n_perturbed, part.least_gain) == (0, GAIN_TO_COMPARE)
             least_gain, n_perturbed = whole.least_gain, whole.n_perturbed
             assert replace(part, least_gain=least_gain, n_perturbed=n_perturbed) == whole
 
@@ -165,7 +165,6 @@ class TestToCompare:
     def test_is_none_of_what_no_gain_ends(self, said: str | int) -> None:
         assert choose_search_budget(said, 100_000).to_compare is None
 
-    def test_is_none_where_it_would_be_all(self) -> None:
-        n_records = int(1e6 * LARGEST_LEAST_GAIN / LEAST_GAIN_OF_A_MILLION)
-        assert choose_search_budget("fast", n_records - 1).to_compare is not None
-        assert choose_search_budget("fast", n_records).to_compare is None
+    def test_is_none_where_it_would_take_too_long(self) -> None:
+        assert choose_search_budget("fast", MOST_COMPARED - 1).to_compare is not None
+        assert choose_search_budget("fast", MOST_COMPARED).to_compare is None

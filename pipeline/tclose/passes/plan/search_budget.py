@@ -3,10 +3,9 @@
 from dataclasses import dataclass, replace
 
 SWEEPS_BEFORE_MERGING = 6
-# What a round has to save grows with what it costs, up to this share of the usual loss: some five
-# rounds are made of any table then, which lose 15 % more than forty of them. They tell nearly as
-# well as all rounds do which of several starts ends with the least loss.
-LARGEST_LEAST_GAIN = 0.12
+# Until a round saves less than this share of the usual loss several starts are compared: that tells
+# nearly as well as all rounds do which of them ends with the least loss.
+GAIN_TO_COMPARE = 0.12
 # Records of a class for which `SearchBudget.least_exchange` was chosen.
 USUAL_SIZE = 14
 
@@ -22,8 +21,8 @@ class SearchBudget:
     ``seconds``: computing time for the whole table, over all workers; ``n_pooled``: neighbours of a
     class that pools are made of, 0 for no pools; ``n_perturbed``: records that are perturbed after
     the rounds, each counted as often as its group is, for the whole table: some seconds, so that
-    small tables are searched thoroughly; ``first``: what the first rounds search by, as many as it
-    has.
+    small tables are searched thoroughly; ``is_compared``: whether several starts are, where what a
+    round saves ends it; ``first``: what the first rounds search by, as many as it has.
     """
 
     n_rounds: int
@@ -36,6 +35,7 @@ class SearchBudget:
     seconds: float | None = None
     n_pooled: int = 10
     n_perturbed: int = 0
+    is_compared: bool = True
     first: "SearchBudget | None" = None
 
     @property
@@ -58,9 +58,9 @@ class SearchBudget:
     @property
     def to_compare(self) -> "SearchBudget | None":
         """The part of it that several starts are compared by, if a part tells which ends best."""
-        if not self.ends_by_gain or self.least_gain >= LARGEST_LEAST_GAIN:
+        if not self.ends_by_gain or not self.is_compared:
             return None
-        return replace(self, n_perturbed=0, least_gain=LARGEST_LEAST_GAIN)
+        return replace(self, n_perturbed=0, least_gain=GAIN_TO_COMPARE)
 
     @property
     def ends_by_gain(self) -> bool:
@@ -93,9 +93,10 @@ FAST = SearchBudget(
     least_gain=0.003,
     first=LEAN,
 )
-# What a round of fast has to save of a million records, which lose 4 % more by it in half of the
-# time.
+# What a round of fast has to save of a million records or more, which lose 4 % more by it in half
+# of the time; of fewer as much less as there are. Of still more starts are not compared.
 LEAST_GAIN_OF_A_MILLION = 0.05
+MOST_COMPARED = 2_400_000
 # Of a large table, where all else takes little: a fifth less time, and of discharges 4 % more loss.
 LARGE_TABLE = 2_000_000
 LEAN_LARGE = replace(LEAN, block_classes=128, least_exchange=0.015)
@@ -124,9 +125,11 @@ def choose_search_budget(refine: str | int, n_records: int) -> SearchBudget:
         most = max(FULL_TIMES * n_perturbed, FULL_PER_RECORD * n_records)
         return replace(FAST, n_perturbed=most)
     if refine == "fast":
-        per_table = LEAST_GAIN_OF_A_MILLION * n_records / 1e6
-        least_gain = max(FAST.least_gain, min(per_table, LARGEST_LEAST_GAIN))
-        return replace(FAST, n_perturbed=n_perturbed, least_gain=least_gain)
+        least_gain = max(FAST.least_gain, LEAST_GAIN_OF_A_MILLION * min(n_records / 1e6, 1.0))
+        is_compared = n_records < MOST_COMPARED
+        return replace(
+            FAST, n_perturbed=n_perturbed, least_gain=least_gain, is_compared=is_compared
+        )
     number = refine.rstrip("sminh ")
     seconds = float(number) * UNITS[refine[len(number) :].strip()]
     return replace(FAST, n_rounds=10_000, n_perturbed=UNLIMITED, seconds=seconds)

@@ -14,7 +14,7 @@ from tclose.passes.plan.notices.estimate import count_distances
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import (
     FAST,
-    LARGEST_LEAST_GAIN,
+    LEAST_GAIN_OF_A_MILLION,
     MAX_SEARCHED,
     TIMES,
     USUAL_SIZE,
@@ -28,7 +28,7 @@ CLUSTERED_RECORD, CLUSTERED_VALUE = 0.7e-6, 0.08e-6  # seconds, beside those of 
 OF_THREADS, OF_WORKERS = 0.8, 0.92
 # Of a searched record, where no trial was made: of fast from its least gain to the largest, as its
 # logarithm goes. Fast takes longer where t is loose, as more can be exchanged.
-FAST_RECORDS, LOOSE, LOOSE_TIMES = (25e-6, 11e-6), 0.2, 4.0
+FAST_RECORDS, LOOSE, LOOSE_TIMES = (25e-6, 14.5e-6), 0.2, 4.0
 LEAN_RECORD, LEAN_VALUE = 1.2e-6, 0.12e-6
 DOUBLE_SIZE = 130  # records of a class above the usual by which a search takes once more of both
 OTHER_RECORD = 4.5e-6  # of methods that do not cut by subsets, in place of clusters
@@ -97,7 +97,7 @@ def _count_search(plan: Plan) -> float:
     if not budget.least_gain:  # no search that what a round saves ends
         return (LEAN_RECORD + LEAN_VALUE * len(plan.encodings)) * n_records * times
     is_loose = min(plan.verification_limits, default=1) >= LOOSE
-    gains = np.log([FAST.least_gain, LARGEST_LEAST_GAIN])
+    gains = np.log([FAST.least_gain, LEAST_GAIN_OF_A_MILLION])
     each = float(np.interp(np.log(budget.least_gain), gains, FAST_RECORDS))
     rounds = each * n_records * (LOOSE_TIMES if is_loose else 1.0)
     passes = budget.n_perturbed // (TIMES * max(1, plan.n_records))
