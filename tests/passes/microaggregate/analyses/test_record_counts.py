@@ -177,6 +177,10 @@ class TestParts:
         column = cut("x", np.arange(200))
         assert np.bincount(column.find(np.arange(200))).tolist() == [10] * MOST_PARTS
 
+    def test_of_the_largest_integers_there_are(self) -> None:
+        values = 2**63 - 1 - np.arange(4)[::-1]
+        assert cut("at the end", values).find(values).tolist() == [0, 1, 2, 3]
+
     def test_of_categories_are_the_commonest(self) -> None:
         counts = np.arange(1, 26)
         column = cut_categories("x", counts)

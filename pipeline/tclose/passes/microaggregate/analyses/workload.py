@@ -74,7 +74,8 @@ class ColumnParts:
         ends = self.ends
         if not ends.size or ends.dtype.kind != "i" or int(ends[-1]) - int(ends[0]) > MOST_TABLED:
             return None
-        return np.searchsorted(ends, np.arange(ends[0], ends[-1] + 2)).astype(np.uint8)
+        above = ends - ends[0]  # small, where what is above the last end may be no 64-bit integer
+        return np.searchsorted(above, np.arange(above[-1] + 2)).astype(np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
