@@ -324,6 +324,50 @@ class TestMessages:
         assert f"attributes.{name}.colour: unknown key; allowed: {known}" in message
 
     @pytest.mark.parametrize(
+        ("keys", "lines"),
+        [
+            ({"noise": {"low": 0}}, ["noise.epsilon: is missing"]),
+            (
+                {"noise": {"epsilon": 1, "low": "2020-01-01"}},
+                ["noise.low: has to be a number (giv"],
+            ),
+            (
+                {"noise": {"epsilon": 1, "values": [True]}},
+                ["noise.values: has to be text; put it "],
+            ),
+            (
+                {"noise": {"epsilon": 1, "high": 9, "lowest": 0}},
+                ["noise.lowest: unknown key; allowed: epsilon, high, low, step, values"],
+            ),
+            (
+                {"noise": {"epsilon": "x", "step": 0}},
+                ["noise.epsilon: has to be", "noise.step: ha"],
+            ),
+            ({"intervals": {"widths": ["x"]}}, ["intervals.widths: has to be a number (given: 'x"]),
+            (
+                {"intervals": {"width": 1}},
+                ["intervals.widths: is missing", "intervals.width: unkn"],
+            ),
+            ({"bands": ["x"]}, ["bands: has to be a number (given: 'x')"]),
+            ({"prefixes": ["x"]}, ["prefixes: has to be a whole number (given: 'x')"]),
+            (
+                {"calendar": ["week"]},
+                ["calendar: has to be 'month', 'quarter' or 'year' (given: 'w"],
+            ),
+            (
+                {"round": "x"},
+                ["round: has to be true, false, or a number whose multiples are rele"],
+            ),
+        ],
+    )
+    def test_of_an_attribute_name_the_key_once(self, keys, lines):
+        message = self.refused(attributes={"noise": {"role": "confidential"} | keys})
+        found = message.split("\n")[1:]
+        assert len(found) == len(lines), message
+        for line, start in zip(found, lines, strict=True):
+            assert line.startswith(f"  attributes.noise.{start}")
+
+    @pytest.mark.parametrize(
         ("keys", "line"),
         [
             ({"input": "a.csv"}, "input: has to be keys and their values (given: 'a.csv')"),

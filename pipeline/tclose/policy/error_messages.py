@@ -1,6 +1,7 @@
 """Messages about an invalid policy, a line for each key, in words for a release officer."""
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import Any, cast, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -19,11 +20,27 @@ def describe_problems(error: ValidationError, policy: type[BaseModel]) -> list[s
     ``policy``: the whole model, for the keys that it knows.
     """
     lines: dict[str, None] = {}
-    for problem in error.errors():
+    for problem in _leave_out_echoes(error.errors()):
         location = _strip_branches(tuple(str(part) for part in problem["loc"]))
         message = _format(problem, location, policy)
         lines[f"{'.'.join(location)}: {message}" if location else message] = None
     return list(lines)
+
+
+def _leave_out_echoes(problems: Sequence[Any]) -> Iterator[Any]:
+    """All problems but what pydantic says of them again.
+
+    That is of what is no number that it is no integer, and of a list that its wrong items lack.
+    """
+    located = {problem["loc"] for problem in problems}
+    for problem in problems:
+        is_of_items = problem["type"] == "too_short" and problem["ctx"]["actual_length"] < len(
+            problem["input"]
+        )
+        is_of_integers = problem["type"] in ("int_parsing", "int_type", "int_from_float")
+        is_echo = is_of_integers and (*problem["loc"][:-1], "float") in located
+        if not is_of_items and not is_echo:
+            yield problem
 
 
 def _strip_branches(location: tuple[str, ...]) -> tuple[str, ...]:
@@ -32,7 +49,12 @@ def _strip_branches(location: tuple[str, ...]) -> tuple[str, ...]:
         return (*location[:2], *location[3:5])
     if location[:2] in (("engine", "tls"), ("engine", "kubernetes")):
         return location[:3]
-    depth = {"engine": 2, "method": 2, "attributes": 1 if location[-1:] == ("[key]",) else 3}
+    of_attribute = 4 if location[2:3] in (("noise",), ("intervals",)) else 3
+    depth = {
+        "engine": 2,
+        "method": 2,
+        "attributes": 1 if location[-1:] == ("[key]",) else of_attribute,
+    }
     return location[: depth.get(location[0], len(location))] if location else ()
 
 
@@ -98,6 +120,7 @@ _WANTED: dict[tuple[str, ...], str] = {
     ("series",): _NAME,
     ("input", "delimiter"): "has to be one ASCII character, not a quote or a line end",
     ("attributes", "taxonomy"): "has to be a file, or nested keys and lists of values",
+    ("attributes", "round"): "has to be true, false, or a number whose multiples are released",
     ("attributes", "order"): "has to be a list of texts and numbers, lowest first",
     ("method", "class_size"): "has to be auto, paper, or a whole number from 2",
     (
@@ -155,10 +178,12 @@ def _allowed_keys(location: tuple[str, ...], policy: type[BaseModel]) -> list[st
         return sorted(JointSettings.model_fields)
     if location[:1] == ("method",):
         return method_keys()
+    if location[:1] == ("attributes",):  # a column may have the name of a key
+        model, location = AttributeSettings, location[2:]
     for part in location:
-        if model is AttributeSettings or part not in getattr(model, "model_fields", {}):
+        if part not in getattr(model, "model_fields", {}):
             break
         annotation = model.model_fields[part].annotation
         sections = (kind for kind in get_args(annotation) if hasattr(kind, "model_fields"))
-        model = AttributeSettings if part == "attributes" else next(sections, annotation)
+        model = next(sections, annotation)
     return sorted(model.model_fields)
