@@ -166,8 +166,9 @@ def three_digits(value: float) -> float:
 
 
 def known_digits(value: float) -> float | None:
-    """Return three digits; None of what is no finite number."""
-    return three_digits(value) if isfinite(value) else None
+    """Return three digits; None of what is no finite number, as the largest float is with three."""
+    digits = three_digits(value)
+    return digits if isfinite(digits) else None
 
 
 def find_differences(stated: Any, measured: Any, place: str) -> list[str]:
