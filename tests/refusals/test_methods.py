@@ -65,6 +65,7 @@ class TestMethods:
         refuse_method(
             {"name": "bucketization", "ratio": 2},
             "a single value of the confidential attribute cannot be bucketized",
+            "leave the column out",
             table=table_of(pay=[7] * 60),
             status=3,
         )

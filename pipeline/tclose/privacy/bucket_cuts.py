@@ -49,7 +49,10 @@ def cut_buckets(distribution: Distribution, n_buckets: int) -> BucketCut:
     counts = distribution.counts
     present = np.flatnonzero(counts)
     if present.size < 2:
-        raise InfeasibleError("a single value of the confidential attribute cannot be bucketized")
+        raise InfeasibleError(
+            "a single value of the confidential attribute cannot be bucketized; leave the column "
+            "out, or take another method.name"
+        )
     n_records = distribution.n_records
     ends = np.cumsum(counts[present])[:-1]
     ranks = (2 * np.arange(1, n_buckets) * n_records + n_buckets) // (2 * n_buckets)

@@ -137,6 +137,16 @@ def test_models_need_a_confidential_attribute():
         parse({"name": "distinct-l-diversity", "l": 2}, attributes={"age": "quasi-identifier"})
 
 
+def test_models_of_rows_do_not_go_with_noise():
+    noised = {"role": "confidential", "noise": {"epsilon": 1, "low": 0, "high": 9}}
+    keys: dict[str, Any] = {
+        "attributes": {"age": "quasi-identifier", "pay": noised},
+        "method": {"name": "dp-confidential"},
+    }
+    with pytest.raises(PolicyError, match="confidential attribute without noise; take the model"):
+        parse({"name": "distinct-l-diversity", "l": 2}, **keys)
+
+
 def test_schema_knows_the_models():
     check = jsonschema.Draft202012Validator(policy_schema())
     for name, (given, _, _) in EXAMPLES.items():

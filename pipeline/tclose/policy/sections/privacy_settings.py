@@ -191,12 +191,15 @@ class PrivacySettings(Settings):
                 _check_noised(model, noised)
                 continue
             if not confidential:
-                raise ValueError(f"privacy.models: {model.name} needs a confidential attribute")
+                without = " without noise; take the model out" if noised else ""
+                raise ValueError(
+                    f"privacy.models: {model.name} needs a confidential attribute{without}"
+                )
             for name in model.attributes or ():
                 if name not in confidential:
                     raise ValueError(
                         f"privacy.models: {model.name} of {name!r}, which is not a "
-                        "confidential attribute of the policy"
+                        "confidential attribute of the policy that is released as it is"
                     )
 
     def check_joint(self, confidential: Sequence[str], columns: Collection[str]) -> None:
