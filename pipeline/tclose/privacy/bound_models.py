@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Column
+from tclose.model.column_terms import Kind
 from tclose.model.distribution import Distribution
 from tclose.model.verification import Achieved
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures, count_by_class
@@ -118,7 +119,8 @@ def bind(
     if requirement.buckets:
         where = f"privacy.models: {requirement.model} of {column.name!r}"
         if isinstance(requirement.buckets, int):
-            cut = cut_at_ranks if requirement.of_values else cut_value_ranges
+            is_ranked = requirement.of_values and column.kind is not Kind.NOMINAL
+            cut = cut_at_ranks if is_ranked else cut_value_ranges
             grouping = cut(requirement.buckets, distribution, where)
         else:
             grouping = find_groups(requirement.buckets, column, distribution, texts, where)

@@ -84,12 +84,14 @@ def cut_value_ranges(n_groups: int, distribution: Distribution, where: str = "gr
 def cut_at_ranks(n_groups: int, distribution: Distribution, where: str) -> Grouping:
     """Buckets as bucketization cuts them: see `tclose.privacy.bucket_cuts`; fewer where cuts meet.
 
+    Values have an order, whatever the distance that they are held to.
+
     Raises
     ------
     PolicyError
-        The values have no order, or there is one only.
+        There is one value only.
     """
-    if distribution.metric is not None or np.count_nonzero(distribution.counts) < 2:
+    if np.count_nonzero(distribution.counts) < 2:
         raise PolicyError(f"{where}: its values have no ranks to be cut at; name the groups")
     of_values = cut_buckets(distribution, n_groups).of_code
     return _from_values(of_values, f"{int(of_values.max()) + 1} buckets of the table")

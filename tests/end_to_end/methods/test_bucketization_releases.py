@@ -92,6 +92,19 @@ class TestBucketization:
         assert model.asked["buckets"] == made.manifest.records
         assert audit_release(made.release).findings == []
 
+    def test_of_values_are_cut_at_ranks_whatever_their_distance(
+        self, source: Path, tmp_path: Path
+    ) -> None:
+        method, _ = CASES["values in buckets"]
+        asked = {"pay": {"role": "confidential", "distance": "equal"}}
+        made = publish(
+            patient_document(source, tmp_path, method, privacy={"k": 5}, attributes=asked)
+        )
+        assert made.manifest.privacy.t["pay"].distance == "equal"
+        [model] = made.manifest.privacy.models or []
+        assert model.asked == {"t": 2.0, "buckets": 3, "release": "value"}
+        assert audit_release(made.release).findings == []
+
     def test_t_of_values_is_measured_where_none_is_asked(
         self, source: Path, tmp_path: Path
     ) -> None:
