@@ -36,12 +36,21 @@ class TestNoise:
             (PAY | {"high": 2**70, "step": 2**60}, "noise.high: has an integer beyond 64 bits"),
             (PAY | {"low": -(2**70)}, "attributes.pay.noise.low: has an integer beyond 64 bits"),
             (PAY | {"step": 2**70}, "attributes.pay.noise.step: has an integer beyond 64 bits"),
-            (PAY | {"values": [2**70]}, "attributes.pay.noise: has to be text; put it in quotes"),
+            (
+                PAY | {"values": [2**70]},
+                "attributes.pay.noise.values: has to be text; put it in quotes",
+            ),
             (PAY | {"values": ["1"]}, "column 'pay': noise.values does not go with numbers"),
-            (PAY | {"epsilon": 0}, "attributes.pay.noise: has to be at least 1e-06 (given: 0)"),
-            (PAY | {"epsilon": 31}, "attributes.pay.noise: has to be at most 30 (given: 31)"),
-            (PAY | {"step": 0}, "attributes.pay.noise: has to be above 0 (given: 0)"),
-            ({"low": 0, "high": 1}, "attributes.pay.noise: is missing"),
+            (
+                PAY | {"epsilon": 0},
+                "attributes.pay.noise.epsilon: has to be at least 1e-06 (given: 0)",
+            ),
+            (
+                PAY | {"epsilon": 31},
+                "attributes.pay.noise.epsilon: has to be at most 30 (given: 31)",
+            ),
+            (PAY | {"step": 0}, "attributes.pay.noise.step: has to be above 0 (given: 0)"),
+            ({"low": 0, "high": 1}, "attributes.pay.noise.epsilon: is missing"),
         ],
     )
     def test_on_numbers(self, noise: dict[str, Any], fragment: str, refuse_method: Refuse) -> None:
@@ -192,7 +201,7 @@ def test_noise_needs_finite_numbers(key: str, number: str) -> None:
             "pay": {"role": "confidential", "noise": noise},
         }
     }
-    with pytest.raises(PolicyError, match=r"pay\.noise: has to be"):
+    with pytest.raises(PolicyError, match=rf"pay\.noise\.{key}: has to be"):
         parse_policy(document)
 
 
