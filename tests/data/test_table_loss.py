@@ -78,7 +78,7 @@ def test_a_column_of_one_value_has_no_share() -> None:
 
 
 @given(st.lists(st.integers(0, 50), min_size=2, max_size=9))
-def test_categories_lose_what_their_mode_does_and_count_as_pairs_that_differ(
+def test_categories_lose_by_the_mode_and_count_by_pairs(
     counts: list[int],
 ) -> None:
     levels = np.arange(len(counts), dtype=np.int32)[None, :]
@@ -140,6 +140,4 @@ def test_losses_of_one_class_are_one_of_each() -> None:
     assert unit < 0.1
     for values in (scaled.numeric, by_ranges(scaled)):
         assert np.var(values, axis=1).tolist() == pytest.approx([unit, unit])
-    assert scaled.weights.tolist() == pytest.approx(
-        [unit * 16 / 3]
-    )  # half of the pairs that differ
+    assert scaled.weights.tolist() == pytest.approx([unit * 16 / 3])  # by pairs
