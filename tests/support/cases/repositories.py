@@ -95,7 +95,8 @@ def write_fake(root: Path, manifest: dict[str, Any], **internal: Any) -> Path:
     (folder / "data").mkdir(parents=True)
     (folder / "internal").mkdir()
     run = {"user": "ann", "host": "vault", "flow_run": None, "lineage_run": "0-1"}
-    inside = manifest | {"policy": FAKE_POLICY, "run": run, "records_dropped": 7} | internal
+    facts = {"policy": FAKE_POLICY, "run": run, "inputs": [], "records_dropped": 7}
+    inside = manifest | facts | internal
     (folder / "manifest.json").write_text(json.dumps(manifest))
     (folder / "internal" / "manifest.json").write_text(json.dumps(inside))
     return cast(Path, folder)
