@@ -34,7 +34,7 @@ def test_census_class_sizes_are_those_of_the_paper(t, size, confidential, tmp_pa
             "unlisted": "drop",
             "attributes": roles | {confidential: "confidential"},
             "privacy": {"k": 2, "t": t},
-            "method": {"class_size": "paper", "refine": "off"},
+            "method": {"class_size": "paper", "refine": "off", "losses": "absolute"},
             "output": {"path": str(tmp_path)},
         }
     )

@@ -102,7 +102,7 @@ def entry_of(outcome: Outcome, name: str) -> dict[str, Any]:
 
 METHODS = [
     {"refine": "off"},
-    {"refine": "fast"},
+    {"refine": "fast", "losses": "absolute"},  # in shares each class finds food of one kind
     {"name": "mdav"},
     {"name": "v-mdav"},
     {"name": "microaggregate-and-merge"},
