@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from tclose.data.category_trees import code_levels
 from tclose.data.keys import Encoding
-from tclose.data.taxonomy import taxonomy_of
 from tclose.methods.clustering_problem import ClusteringProblem
 from tclose.methods.mondrian.mondrian import partition_mondrian
 from tclose.model.array_types import Int64
@@ -25,15 +25,11 @@ def halve(problem: ClusteringProblem) -> Int64 | None:
 def _cutting_ranks(encoding: Encoding) -> Int64:
     """Place of each nominal value among those that are cut between: of leaves, left to right.
 
-    Nodes above leaves, which classes may release and no record has, come last.
+    Siblings are in the order of their first values, however a taxonomy lists them. Nodes above
+    leaves, which classes may release and no record has, come last.
     """
-    rows = encoding.column.attribute.taxonomy
-    if not rows:
-        return np.arange(len(encoding.categories or ()))
-    taxonomy = taxonomy_of(rows)
-    above = set(taxonomy.names[len(taxonomy.leaves) :])
-    is_leaf = np.array([text not in above for text in encoding.texts])
-    places = np.full(is_leaf.size, len(taxonomy.leaves), dtype=np.int64)
-    leaves = [text for text in encoding.texts if text not in above]
-    places[is_leaf] = taxonomy.encode(leaves, encoding.column.name)
-    return np.argsort(np.argsort(places, kind="stable"), kind="stable")
+    levels = code_levels(encoding)
+    order = np.lexsort((np.arange(levels.shape[1]), *levels, levels[0] < 0))
+    ranks = np.empty(order.size, dtype=np.int64)
+    ranks[order] = np.arange(order.size)
+    return ranks

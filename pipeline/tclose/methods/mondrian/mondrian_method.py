@@ -18,6 +18,7 @@ class Mondrian(Method):
     generalises: ClassVar[bool] = True
     refines: ClassVar[bool] = False
 
+    version: ClassVar[int] = 2
     name: Literal["mondrian"] = "mondrian"
     scope: Scope = "blocks"
 
