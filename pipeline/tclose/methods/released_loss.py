@@ -22,7 +22,7 @@ def by_ranges(scaled: Scaled) -> Float64:
 def measure_released(scaled: Scaled, labels: Int64) -> float:
     """The sum over the records of what their classes lose (Soria-Comas et al. 2015, eq. 5).
 
-    Each quasi-identifier has its weight, in shares of what one class loses where that is asked.
+    Each quasi-identifier has its weight, where that is asked divided by what one class counts.
     ``labels`` int64 (n,): class of each record, from 0 without gaps.
     """
     by_class = group_classes(labels)
