@@ -13,7 +13,6 @@ from tclose.passes.plan.search_budget import (
     LARGEST_PERTURBED,
     LEAN,
     LEAN_LARGE,
-    MOST_COMPARED,
     MOST_OF_BLOCK,
     MOST_PER_RECORD,
     OFF,
@@ -166,5 +165,5 @@ class TestToCompare:
         assert choose_search_budget(said, 100_000).to_compare is None
 
     def test_is_none_where_it_would_take_too_long(self) -> None:
-        assert choose_search_budget("fast", MOST_COMPARED - 1).to_compare is not None
-        assert choose_search_budget("fast", MOST_COMPARED).to_compare is None
+        assert choose_search_budget("fast", LARGE_TABLE).to_compare is not None
+        assert choose_search_budget("fast", LARGE_TABLE + 1).to_compare is None
