@@ -19,14 +19,19 @@ def by_ranges(scaled: Scaled) -> Float64:
     return scaled.numeric / ranges[:, None]
 
 
+def released_weights(scaled: Scaled) -> Float64:
+    """Weights of nominal columns as their losses are told: float64 (q,)."""
+    return scaled.weights if scaled.released is None else scaled.released
+
+
 def measure_released(scaled: Scaled, labels: Int64) -> float:
     """The sum over the records of what their classes lose (Soria-Comas et al. 2015, eq. 5).
 
-    Each quasi-identifier has its weight, where that is asked divided by what one class counts.
+    Each quasi-identifier has its weight, in shares of what one class loses where that is asked.
     ``labels`` int64 (n,): class of each record, from 0 without gaps.
     """
     by_class = group_classes(labels)
     values = np.ascontiguousarray(by_ranges(scaled).T)
     levels = np.ascontiguousarray(scaled.nominal.T)
-    columns = values, levels, scaled.weights
+    columns = values, levels, released_weights(scaled)
     return float(measure_classes(*columns, scaled.n_levels, *by_class).sum())

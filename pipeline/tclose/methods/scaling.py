@@ -22,7 +22,8 @@ class Scaled:
     ones, its nodes at the levels 0 to H-1. ``n_levels``: more than any code, at least 1.
     ``weights`` float64 (q,): what it counts that a nominal column differs, its weight or 1/H of it;
     ``heights`` int64 (q,): H, or 1 of a plain one. ``ranges`` float64 (d,): what numbers are
-    divided by to be lost as by their range, 0 of one value; None if all are 1.
+    divided by to be lost as by their range, 0 of one value; None if all are 1. ``released``
+    float64 (q,): weights as losses of a release are told; None if they are ``weights``.
     """
 
     numeric: Float64
@@ -31,6 +32,7 @@ class Scaled:
     weights: Float64
     heights: Int64
     ranges: Float64 | None = None
+    released: Float64 | None = None
 
 
 def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:
@@ -46,7 +48,7 @@ def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:
     numeric = [e.scale(k) * sqrt(unit * e.weight) for e, k in pairs if not e.is_nominal]
     ranges = [_measure_range(encoding) for encoding in encodings if not encoding.is_nominal]
     nominal: list[NDArray[np.int32]] = []
-    weights, levels = [np.empty(0)], [1]
+    weights, released, levels = [np.empty(0)], [np.empty(0)], [1]
     heights = [np.empty(0, np.int64)]
     for encoding, column in pairs:
         if not encoding.is_nominal:
@@ -55,6 +57,9 @@ def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:
         nominal.extend(codes[:, column.astype(np.int64)])
         height = codes.shape[0]
         weights.append(np.full(height, unit * encoding.weight / height))
+        lost = encoding.table_loss
+        of_release = 1.0 if lost is None else lost.on_scale / lost.by_range
+        released.append(weights[-1] * of_release)
         heights.append(np.full(height, height))
         levels.append(int(codes.max(initial=0)) + 1)
     return Scaled(
@@ -64,6 +69,7 @@ def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:
         np.concatenate(weights),
         np.concatenate(heights),
         np.array(ranges),
+        np.concatenate(released),
     )
 
 

@@ -15,7 +15,7 @@ from tclose.methods.microaggregation import halved_starts, starts
 from tclose.methods.microaggregation.halved_starts import find_halved
 from tclose.methods.microaggregation.near_starts import NearStart, merge_above
 from tclose.methods.microaggregation.starts import choose_start, cluster_by_subsets
-from tclose.methods.mondrian.halves import halve
+from tclose.methods.mondrian.halves import halve, rank_by_values
 from tclose.model.array_types import Int64
 
 
@@ -38,7 +38,7 @@ def independent(limit: Fraction) -> ClusteringProblem:
 @repeatable
 @given(problem=problems())
 def test_halves_that_are_taken_hold_and_lose_no_more(problem: ClusteringProblem) -> None:
-    plain, halves = cut_plainly(problem), halve(problem)
+    plain, halves = cut_plainly(problem), halve(problem, rank_by_values)
     loss, merged = lose(problem, plain.labels), merge_above(problem, plain.labels, np.inf)
     assert merged is not None
     found = find_halved(problem, loss, plain.labels)
@@ -77,7 +77,7 @@ def test_classes_that_release_the_same_count_once() -> None:
     problem = problem_of(
         ages.tolist(), ["a"] * 400, pays.tolist(), k=5, limit=Fraction(1, 2), size=80
     )
-    halves = halve(problem)
+    halves = halve(problem, rank_by_values)
     assert halves is not None
     alike = np.repeat(np.arange(80), 5)[np.argsort(np.argsort(problem.keys[0], kind="stable"))]
     assert halves.max() + 1 < 40
@@ -89,7 +89,10 @@ def test_classes_that_release_the_same_count_once() -> None:
 def test_fewer_are_taken_for_far_less_loss_than_as_many_may_have() -> None:
     problem = independent(Fraction(1, 4))
     pays = problem.codes[0]
-    halves, many = halve(problem), np.minimum(pays, 399 - pays)  # pairs, all within t
+    halves, many = (
+        halve(problem, rank_by_values),
+        np.minimum(pays, 399 - pays),
+    )  # pairs, all within t
     assert halves is not None
     lost = lose(problem, halves)
     assert find_halved(problem, 5 * lost, many) is not None
@@ -115,7 +118,7 @@ def test_where_t_is_loose_a_start_is_of_halves(
     """Beside near clusters that lose as much as balanced ones, and are not taken."""
     monkeypatch.setattr(NearStart, "find_before", lambda *_, **__: None)
     problem = independent(Fraction(1, 4))
-    plain, halves = cut_plainly(problem), halve(problem)
+    plain, halves = cut_plainly(problem), halve(problem, rank_by_values)
     monkeypatch.setattr(starts, "FEW_RECORDS", 0)
     start = choose_start(problem, plain, search)
     assert start.block_starts is None
@@ -147,7 +150,10 @@ def test_beside_a_long_search_they_lose_no_more_than_near_clusters_may(
     monkeypatch.setattr(NearStart, "find_beside", lambda *_: [])
     monkeypatch.setattr(starts, "FEW_RECORDS", 0)
     problem = independent(Fraction(1, 4))
-    start, halves = choose_start(problem, cut_plainly(problem), "long"), halve(problem)
+    start, halves = (
+        choose_start(problem, cut_plainly(problem), "long"),
+        halve(problem, rank_by_values),
+    )
     assert start.block_starts is not None
     assert start.beside is not None
     assert halves is not None
@@ -169,14 +175,17 @@ def test_records_that_fail_together_are_no_start() -> None:
         np.ascontiguousarray(problem.codes[:, rows]), problem.distributions, 5, part.max_emds,
         cut=part.cut,
     )  # fmt: skip
-    assert halve(of_part) is None
+    assert halve(of_part, rank_by_values) is None
     assert find_halved(of_part, np.inf, np.zeros(rows.size, dtype=np.int64)) is None
 
 
 @pytest.mark.parametrize("search", ["short", "long"])
 def test_of_few_records_all_starts_are_searched(search: Literal["short", "long"]) -> None:
     problem = independent(Fraction(1, 4))
-    start, halves = choose_start(problem, cut_plainly(problem), search), halve(problem)
+    start, halves = (
+        choose_start(problem, cut_plainly(problem), search),
+        halve(problem, rank_by_values),
+    )
     assert start.block_starts is not None
     assert start.beside is not None
     assert halves is not None

@@ -13,7 +13,7 @@ from tclose.data.key_rows import find_distinct
 from tclose.kernels import aggregate
 from tclose.methods.clustering_problem import Clustering, ClusteringProblem, group_classes
 from tclose.methods.microaggregation.near_starts import MUCH_LESS, merge_above
-from tclose.methods.mondrian.halves import halve
+from tclose.methods.mondrian.halves import halve, rank_by_values
 from tclose.methods.released_loss import measure_released
 from tclose.model.array_types import Int64
 from tclose.privacy.t_closeness import find_above
@@ -42,7 +42,7 @@ def find_halved(
     """
     limit = float(min(problem.max_emds, default=1)) * sqrt(problem.k)
     is_tried = is_small or limit >= LEAST_LIMIT or _are_above(problem, other)
-    labels = halve(problem) if is_tried else None
+    labels = halve(problem, rank_by_values) if is_tried else None
     if labels is None:
         return None
     loss = measure_released(problem.scaled, labels)

@@ -24,7 +24,7 @@ from tclose.methods.clustering_problem import (
     group_classes,
 )
 from tclose.methods.microaggregation.natural_classes import keep_natural
-from tclose.methods.released_loss import by_ranges, measure_released
+from tclose.methods.released_loss import by_ranges, measure_released, released_weights
 from tclose.methods.scaling import take_scaled
 from tclose.model.array_types import Int64
 from tclose.privacy.t_closeness import find_above, make_target
@@ -220,7 +220,8 @@ def merge_above(
         tables = zip(problem.distributions, problem.max_emds, strict=True)
         references = problem.codes, tuple(make_target(d, limit) for d, limit in tables)
         labels, n_classes = merge_classes(
-            by_ranges(scaled), scaled.nominal, scaled.weights, labels, np.diff(starts), above,
+            by_ranges(scaled), scaled.nominal, released_weights(scaled), labels, np.diff(starts),
+            above,
             references, most_lost - loss,
         )  # fmt: skip
         loss = measure_released(scaled, labels) if n_classes else np.inf

@@ -18,16 +18,15 @@ class Mondrian(Method):
     generalises: ClassVar[bool] = True
     refines: ClassVar[bool] = False
 
-    version: ClassVar[int] = 2
     name: Literal["mondrian"] = "mondrian"
     scope: Scope = "blocks"
 
     def make_classes(self, problem: "ClusteringProblem") -> "Clustering":
         """The smallest halves."""
         from tclose.methods.clustering_problem import Clustering
-        from tclose.methods.mondrian.halves import halve
+        from tclose.methods.mondrian.halves import halve, rank_as_listed
 
-        labels = halve(problem)
+        labels = halve(problem, rank_as_listed)
         if labels is None:
             # A region above t is no proof for the table: one class, which is joined with others.
             labels = np.zeros(problem.keys[0].size, dtype=np.int64)
