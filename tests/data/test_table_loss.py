@@ -19,7 +19,7 @@ from tclose.data.column_scales import (
 )
 from tclose.data.encodings import make_encoding
 from tclose.data.value_counts import ColumnSummary
-from tclose.methods.released_loss import by_ranges
+from tclose.methods.released_loss import by_ranges, released_weights
 from tclose.methods.scaling import scale_columns
 from tclose.model.column_terms import Kind, Scale
 
@@ -141,3 +141,4 @@ def test_losses_of_one_class_are_one_of_each() -> None:
     for values in (scaled.numeric, by_ranges(scaled)):
         assert np.var(values, axis=1).tolist() == pytest.approx([unit, unit])
     assert scaled.weights.tolist() == pytest.approx([unit * 16 / 3])  # by pairs
+    assert released_weights(scaled).tolist() == pytest.approx([4 * unit])  # one in four is no mode
