@@ -221,8 +221,7 @@ def merge_above(
         references = problem.codes, tuple(make_target(d, limit) for d, limit in tables)
         labels, n_classes = merge_classes(
             by_ranges(scaled), scaled.nominal, released_weights(scaled), labels, np.diff(starts),
-            above,
-            references, most_lost - loss,
+            above, references, most_lost - loss,
         )  # fmt: skip
         loss = measure_released(scaled, labels) if n_classes else np.inf
     return (labels, loss) if loss <= most_lost else None
