@@ -94,8 +94,9 @@ def plan(
     ----------
     data, policy, client, progress : as of `release`
     sample : int, optional
-        Records that losses are estimated from, drawn at random: where not given 40,000, or 10,000
-        of methods that compare all records with all; 0 for no estimate.
+        Records that losses are estimated from, drawn at random: where not given 40,000, of methods
+        that compare all records with all 10,000, with no search or a lean one 100,000; 0 for no
+        estimate.
 
     Raises
     ------

@@ -40,8 +40,9 @@ def add_release_commands(add: Callable[[str, str, str], CommandParser]) -> None:
         if name == "plan":
             command.add_argument("--sample", type=int, metavar="N",
                                  help="estimate losses from releases of N records drawn at "
-                                 "random (default 40000, or 10000 of methods that compare "
-                                 "all with all); 0 for no estimate")  # fmt: skip
+                                 "random (default 40000; 100000 with refine: off or lean, "
+                                 "10000 of methods that compare all with all); 0 for no "
+                                 "estimate")  # fmt: skip
         if name == "run":
             command.add_argument("--profile", nargs="?", type=Path, const=Path("profile"),
                                  metavar="FOLDER", help="write where the time went to a folder "

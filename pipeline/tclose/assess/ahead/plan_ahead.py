@@ -9,6 +9,7 @@ from tclose.assess.ahead.expected_exposure import expect_exposure, warn_of_expos
 from tclose.assess.ahead.expected_losses import (
     SAMPLED,
     SAMPLED_BY_PARTS,
+    SAMPLED_SOON,
     ExpectedLosses,
     expect_losses,
 )
@@ -18,6 +19,7 @@ from tclose.methods.scaling import find_shares_lost
 from tclose.model.array_types import Float64, Int64
 from tclose.passes.plan.notices.costs.run_scope import find_scope
 from tclose.passes.plan.notices.costs.step_costs import estimate_run
+from tclose.passes.plan.plan import Plan
 from tclose.passes.release import deciding, describe_decided
 from tclose.passes.series.headroom import share_of_classes_left
 from tclose.policy.policy import Policy
@@ -58,8 +60,7 @@ def plan_ahead(
         document, n_dropped = describe_decided(run, decided)
         plan, work = decided.plan, None
         if n_sampled is None:
-            is_quick = plan.method.cuts_by_subsets or plan.method.generalises
-            n_sampled = SAMPLED_BY_PARTS if is_quick else SAMPLED
+            n_sampled = _choose_size(plan)
         if n_sampled:
             expected = expect_losses(run, plan, scratch, n_sampled, progress)
             document = _add_losses(document, plan.encodings, expected)
@@ -70,6 +71,13 @@ def plan_ahead(
         scope = find_scope(plan, run.workspace, run.workspace.load(INSPECTION), policy.engine)
         calibration = calibrate(scratch, progress)
         return document, estimate_run(plan, scope, work, calibration), n_dropped
+
+
+def _choose_size(plan: Plan) -> int:
+    """How many records a release is tried on: as many as take a second, or a few if searched."""
+    if plan.method.cuts_by_subsets:
+        return SAMPLED_SOON if plan.search_budget.is_short else SAMPLED_BY_PARTS
+    return SAMPLED_BY_PARTS if plan.method.generalises else SAMPLED
 
 
 def _add_losses(

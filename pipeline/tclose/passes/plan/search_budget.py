@@ -63,6 +63,11 @@ class SearchBudget:
         return replace(self, n_perturbed=0, least_gain=GAIN_TO_COMPARE)
 
     @property
+    def is_short(self) -> bool:
+        """Return whether it ends after as few rounds as lean has, or has none."""
+        return self.n_rounds <= LEAN.n_rounds
+
+    @property
     def ends_by_gain(self) -> bool:
         """Return whether what a round still gains ends it, and neither a time nor a number."""
         return self.seconds is None and self.least_gain > 0
