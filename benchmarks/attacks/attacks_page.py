@@ -70,8 +70,8 @@ READING = """## What follows
 - Methods that choose records by their confidential values (`t-closeness-first`, `sabre`, \
 `bucketization`, and `k-anonymity-first`, which exchanges records) give away most: whoever knows \
 the others' values and runs the method finds that few arrangements, often one, give the release. \
-That `refine: fast` looks better than `off` is for its larger classes: most of them could not be \
-searched, and of those that could nearly every value was found.
+That `refine: fast` looks better than `off` is for its larger classes: those that could not be \
+searched are unresolved, and of those that could nearly every value was found.
 - Methods that merge or cut by quasi-identifiers and look at confidential values only to decide \
 whether they go on (`microaggregate-and-merge`, `mondrian`, `incognito`) give away little of all, \
 but a single record can still lose much, which is what the paper shows. The coarser the choice, \
