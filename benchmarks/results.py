@@ -17,6 +17,7 @@ PREAMBLE = (
     "fails over it."
 )
 BY_HAND = "Run by hand"
+NOTED = "<!-- by hand -->"  # what stands below it in a section stays when that is measured again
 
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 
@@ -91,13 +92,23 @@ def read_sections(text: str) -> dict[str, str]:
 
 
 def replace_sections(text: str, measured: dict[str, str]) -> str:
-    """The page with the sections that were measured; new ones come last, before those by hand."""
-    sections = read_sections(text) | measured
+    """The page with the sections that were measured; new ones come last, before those by hand.
+
+    What was written by hand stays, below a line in its section that says so.
+    """
+    before = read_sections(text)
+    sections = before | {t: _keep_note(before.get(t, ""), body) for t, body in measured.items()}
     by_hand = sections.pop(BY_HAND, None)
     if by_hand is not None:
         sections[BY_HAND] = by_hand
     parts = [PREAMBLE, *(f"## {title}\n\n{body.strip()}" for title, body in sections.items())]
     return "\n\n".join(parts) + "\n"
+
+
+def _keep_note(before: str, body: str) -> str:
+    """A section with what stood below its measured part before."""
+    _, noted, note = before.partition(NOTED)
+    return f"{body.strip()}\n\n{noted}{note}" if noted and NOTED not in body else body
 
 
 def append_row(text: str, note: str, columns: Sequence[str], row: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ import pytest
 
 from benchmarks.results import (
     BY_HAND,
+    NOTED,
     PREAMBLE,
     Target,
     append_row,
@@ -29,6 +30,12 @@ class TestSections:
         page = replace_sections(PAGE, {"Time": "second"})
         assert read_sections(page) == read_sections(PAGE) | {"Time": "second"}
         assert list(read_sections(page)) == list(read_sections(PAGE))
+
+    def test_what_was_written_by_hand_below_a_section_stays(self):
+        page = replace_sections(PAGE, {"Time": f"second\n\n{NOTED}\n\na word"})
+        page = replace_sections(page, {"Time": "third", "Loss": "y"})
+        sections = {"Time": f"third\n\n{NOTED}\n\na word", "Loss": "y"}
+        assert read_sections(page) == read_sections(PAGE) | sections
 
     def test_nothing_measured_changes_nothing(self):
         assert replace_sections(PAGE, {}) == PAGE
