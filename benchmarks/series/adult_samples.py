@@ -33,6 +33,7 @@ COLUMNS = (
         "records",
         "loss",
         "in times an independent release's",
+        "the same of the sums of shares",
     ),
     *("smallest cell", "largest cell distance", "left out", "left", "of these found"),
 )
@@ -62,8 +63,9 @@ def measure_samples(k: int, t: float, within: float, seed: int, folder: Path) ->
         month = measure_month(file, folder, over_time, attributes)
         rows.append([
             *(str(k), f"{t:g}", f"{within:g}", str(seed), str(number), f"{month.n_records:,}"),
-            *(f"{month.loss:.5f}", f"{month.ratio:.2f}", str(month.smallest)),
-            *(f"{month.largest:.4f}", f"{month.left_out:,}", f"{month.leavers:,}"),
+            *(f"{month.loss:.5f}", f"{month.ratio:.2f}", f"{month.in_shares:.2f}"),
+            *(str(month.smallest), f"{month.largest:.4f}"),
+            *(f"{month.left_out:,}", f"{month.leavers:,}"),
             f"{month.exposed:,}",
         ])  # fmt: skip
     return rows

@@ -38,6 +38,7 @@ from tclose.releases.repository.repository import read_internal
 from tclose.runtime.monitoring.progress import Progress
 
 K, T = 5, 0.1  # of releases by themselves
+RELATIVE, ABSOLUTE = "relative", "absolute"  # losses in shares of one class, or by eq. (5)
 # Modes, which releases that are held over time have, also of the releases beside them.
 MODE = {"role": "quasi-identifier", "aggregate": "mode"}
 QUASI: dict[str, Any] = {
@@ -49,17 +50,23 @@ QUASI: dict[str, Any] = {
     "member_since": {"role": "quasi-identifier", "aggregate": "median"},
 }
 HEAD = (
-    "| month | loss | in times an independent release's | smallest cell | largest cell distance | "
-    "left out | held | left | of these found by subtraction | seconds | independent: seconds |"
+    "| month | loss | in times an independent release's | the same of the sums of shares | "
+    "smallest cell | largest cell distance | left out | held | left | "
+    "of these found by subtraction | seconds | independent: seconds |"
 )
 
 
 @dataclass(frozen=True)
 class HeldMonth:
-    """A month's release beside an independent one of the same records."""
+    """A month's release beside an independent one of the same records.
+
+    ``in_shares``: what is lost of all quasi-identifiers, in times the independent release's, each
+    in shares of what one class loses.
+    """
 
     loss: float
     independent: float
+    in_shares: float
     smallest: int
     largest: float
     n_records: int
@@ -86,6 +93,7 @@ def describe_policy(
     output: Path,
     over_time: dict[str, Any] | None,
     attributes: dict[str, Any] | None = None,
+    losses: str = RELATIVE,
 ) -> dict[str, Any]:
     """A policy for a month, held together with others or by itself; of a panel by default."""
     privacy: dict[str, Any] = {"k": K, "t": T}
@@ -98,6 +106,7 @@ def describe_policy(
         "unlisted": "drop",
         "attributes": attributes or {PERSON: "person", **QUASI, "income": "confidential"},
         "privacy": privacy,
+        "method": {"losses": losses},
         "output": {"path": str(output)},
     }
 
@@ -107,9 +116,10 @@ def release_month(
     output: Path,
     over_time: dict[str, Any] | None,
     attributes: dict[str, Any] | None = None,
+    losses: str = RELATIVE,
 ) -> tuple[Path, InternalManifest]:
     """Release a month in this process; where it is, and its internal manifest."""
-    policy = parse_policy(describe_policy(file, output, over_time, attributes))
+    policy = parse_policy(describe_policy(file, output, over_time, attributes, losses))
     place = run_release(policy, Progress("none")).release
     inside = read_internal(place)
     assert inside is not None
@@ -133,6 +143,7 @@ def measure_month(
     return HeldMonth(
         loss=held.information_loss.total,
         independent=alone.information_loss.total,
+        in_shares=lose_in_shares(held) / lose_in_shares(alone),
         smallest=series.smallest_cell,
         largest=max(series.largest_emd.values()),
         n_records=held.records,
@@ -145,19 +156,29 @@ def measure_month(
     )
 
 
-def measure_each_alone(files: Sequence[Path], output: Path) -> list[float]:
-    """The losses of months that are released by themselves."""
-    losses = []
+def lose_in_shares(inside: InternalManifest) -> float:
+    """Return the mean loss of the quasi-identifiers, each in shares of what one class loses."""
+    exact = inside.exact_information_loss
+    assert exact is not None
+    return sum(exact.of_one_class.values()) / len(exact.per_attribute)
+
+
+def measure_each_alone(files: Sequence[Path], output: Path, losses: str = RELATIVE) -> list[float]:
+    """The losses of months that are released by themselves: in shares, or by eq. (5)."""
+    found = []
     for file in files:
         say(f"measuring: {file.stem} by itself")
-        losses.append(release_month(file, output / file.stem, None)[1].information_loss.total)
-    return losses
+        inside = release_month(file, output / file.stem, None, losses=losses)[1]
+        is_relative = losses == RELATIVE
+        found.append(lose_in_shares(inside) if is_relative else inside.information_loss.total)
+    return found
 
 
 def render_months(months: list[HeldMonth]) -> str:
     """The months as a table, and their means."""
     rows = [
-        f"| {number} | {m.loss:.4f} | {m.ratio:.2f} | {m.smallest} | {m.largest:.4f} | "
+        f"| {number} | {m.loss:.4f} | {m.ratio:.2f} | {m.in_shares:.2f} | "
+        f"{m.smallest} | {m.largest:.4f} | "
         f"{m.left_out:,} ({m.left_out / (m.n_records + m.left_out):.2%}) | "
         f"{m.stale:,} ({m.stale / m.n_records:.2%}) | {m.leavers:,} | "
         f"{m.exposed:,} | {m.seconds[0]:.1f} | {m.seconds[1]:.1f} |"
@@ -166,8 +187,12 @@ def render_months(months: list[HeldMonth]) -> str:
     mean = sum(m.ratio for m in months) / len(months)
     left_out = sum(m.left_out for m in months)
     share = left_out / sum(m.n_records + m.left_out for m in months)
-    last = f"Mean: {mean:.2f} times the loss; {left_out:,} records ({share:.2%}) left out."
-    return "\n".join([HEAD, "|---|" + "---:|" * 10, *rows, "", last])
+    in_shares = sum(m.in_shares for m in months) / len(months)
+    last = (
+        f"Mean: {mean:.2f} times the loss, {in_shares:.2f} times the sum of shares; "
+        f"{left_out:,} records ({share:.2%}) left out."
+    )
+    return "\n".join([HEAD, "|---|" + "---:|" * 11, *rows, "", last])
 
 
 def measure_series(arguments: argparse.Namespace, folder: Path) -> str:

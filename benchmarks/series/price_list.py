@@ -21,7 +21,7 @@ from pathlib import Path
 
 from benchmarks.reproduction.pictures import Chart, Curve, draw_charts, write_picture
 from benchmarks.results import describe_call, render_table, update_page
-from benchmarks.series.held_series import release_month, treat_departures
+from benchmarks.series.held_series import lose_in_shares, release_month, treat_departures
 from tclose.data.synthetic.panel_files import write_panel
 from tclose.errors import InfeasibleError
 
@@ -30,8 +30,8 @@ PICTURE = "series-prices"
 WAYS = ("report", "unite", "drop")
 HOLD = "hold"  # beside these
 NOTE = """
-Losses are in times those of releases of the same months by themselves. Left out: records of all
-months after the first. Exposed: of the persons who left in these months, those whose cell has fewer
+Losses are sums over the quasi-identifiers, each in shares of what one class loses, in times those
+of releases of the same months by themselves. Left out: records of all months after the first. Exposed: of the persons who left in these months, those whose cell has fewer
 than k' persons or is above t'; under `unite` only a value that nobody else of her old class had
 tells one of them. Groups below k': of 1 to k' - 1 persons, found by subtracting classes from those
 of any earlier month. Held at the end: records of persons who left, in the last month. `drop` is
@@ -75,9 +75,9 @@ class Price:
 
 
 def measure_alone(file: Path) -> float:
-    """The loss of a month's release by itself."""
+    """The loss of a month's release by itself, in shares."""
     with tempfile.TemporaryDirectory() as folder:
-        return release_month(file, Path(folder), None)[1].information_loss.total
+        return lose_in_shares(release_month(file, Path(folder), None)[1])
 
 
 def measure_price(terms: Terms, files: Sequence[Path]) -> Price:
@@ -99,7 +99,7 @@ def measure_price(terms: Terms, files: Sequence[Path]) -> Price:
                 break
             said = inside.over_time
             assert said is not None
-            losses.append(inside.information_loss.total)
+            losses.append(lose_in_shares(inside))
             if len(losses) > 1:
                 held = said.stale
                 n_read = inside.records + said.left_out - held

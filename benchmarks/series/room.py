@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.results import describe_call, render_table, say, show_section
 from benchmarks.series.held_parts import Followed, add_earlier, read_rows
-from benchmarks.series.held_series import K, T, measure_each_alone, release_month
+from benchmarks.series.held_series import K, T, lose_in_shares, measure_each_alone, release_month
 from tclose.data.synthetic.panel_files import write_panel
 
 COLUMNS = (
@@ -38,7 +38,7 @@ def follow_series(files: list[Path], folder: Path, within: float, alone: list[fl
         assert inside.over_time is not None
         rows = read_rows(place, known)
         back.append(followed.follow(month, rows, table)[1])
-        ratios.append(inside.information_loss.total / alone[month])
+        ratios.append(lose_in_shares(inside) / alone[month])
         left_out.append(inside.over_time.left_out)
         n_records += inside.records + left_out[-1]
     others = sum(left_out) - sum(back)

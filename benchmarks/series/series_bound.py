@@ -1,7 +1,7 @@
 """What no series of releases that are held together can lose less than, over all its months.
 
 ``python -m benchmarks.series.series_bound [--persons N] [--months N] [--cells K ...] [--seed N]
-[--out RESULTS.md]``
+[--losses absolute] [--out RESULTS.md]``
 
 Persons of one cell were there in the same months and were in one class in each. So the cells of the
 last month's persons, at least k' each, are parts of a class in every month that they were there,
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from benchmarks.results import describe_call, render_table, show_section
 from benchmarks.series.held_parts import N_QUASI, NAMES, NUMBERS, PERSON
-from benchmarks.series.held_series import K, T, measure_each_alone
+from benchmarks.series.held_series import ABSOLUTE, RELATIVE, K, T, measure_each_alone
 from tclose.data.synthetic.panel_files import write_panel
 
 CHUNK = 1_000
@@ -55,7 +55,9 @@ class Trajectories:
     moved: NDArray[np.bool_]
 
 
-def follow_persons(tables: Sequence[pa.Table], alone: Sequence[float]) -> Trajectories:
+def follow_persons(
+    tables: Sequence[pa.Table], alone: Sequence[float], *, in_shares: bool
+) -> Trajectories:
     """Put months side by side, each weighed by the loss of an independent release of it."""
     number = {
         person: i
@@ -75,22 +77,28 @@ def follow_persons(tables: Sequence[pa.Table], alone: Sequence[float]) -> Trajec
         moved[rows] |= (first[rows] != known).any(axis=1)
         there[rows, month] = True
         weight = np.sqrt(1 / (table.num_rows * N_QUASI * loss * len(tables)))
-        for values in list_coordinates(table):
+        for values in list_coordinates(table, in_shares=in_shares):
             column = np.zeros(len(number))
             column[rows] = values * weight
             columns.append(column)
     return Trajectories(np.stack(columns, axis=1), there, moved)
 
 
-def list_coordinates(table: pa.Table) -> list[NDArray[np.float64]]:
-    """Numbers by their range, and names by the root of a half for each value."""
+def list_coordinates(table: pa.Table, *, in_shares: bool) -> list[NDArray[np.float64]]:
+    """Numbers by their range, and names by the root of a half for each value.
+
+    ``in_shares``: of what is lost of each by one class.
+    """
     found = []
     for name in NUMBERS:
         numbers = table[name].to_numpy().astype(np.float64)
-        found.append((numbers - numbers.mean()) / (numbers.max() - numbers.min()))
+        values = (numbers - numbers.mean()) / (numbers.max() - numbers.min())
+        found.append(values / values.std() if in_shares else values)
     for name in NAMES:
         texts = np.array(table[name].to_pylist())
-        found += [(texts == text) * np.sqrt(0.5) for text in np.unique(texts)]
+        values, counts = np.unique(texts, return_counts=True)
+        of_one_class = 1 - counts.max() / len(texts) if in_shares and len(values) > 1 else 1.0
+        found += [(texts == value) * np.sqrt(0.5 / of_one_class) for value in values]
     return found
 
 
@@ -145,21 +153,27 @@ def main() -> None:
     parser.add_argument("--months", type=int, default=12)
     parser.add_argument("--cells", type=int, nargs="+", default=[3, 5])
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--losses", choices=(RELATIVE, ABSOLUTE), default=RELATIVE)
     parser.add_argument("--out", type=Path, help="write the table into this page, too")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = write_panel(folder / "panel", given.persons, given.seed, range(given.months))
-        alone = measure_each_alone(files, folder)
+        alone = measure_each_alone(files, folder, given.losses)
         tables = [pq.read_table(file) for file in files]
-    persons = follow_persons(tables, alone)
+    in_shares = given.losses == RELATIVE
+    persons = follow_persons(tables, alone, in_shares=in_shares)
     n_records = sum(table.num_rows for table in tables)
     rows = [describe_bound(persons, n_records, k) for k in given.cells]
-    title = f"Series: what none can lose less than, {given.persons:,} persons, seed {given.seed}"
+    measure = "in shares" if in_shares else "by eq. (5)"
+    title = (
+        f"Series: what none can lose less than {measure}, {given.persons:,} persons, "
+        f"seed {given.seed}"
+    )
     call = describe_call("benchmarks.series.series_bound")
     how = (
-        f"{call}. Mean loss over {given.months} months in times that "
-        f"of releases of the same months by themselves (k {K}, t {T:g}, which lose "
+        f"{call}. Mean loss over {given.months} months, {measure}, in times that of releases of "
+        f"the same months by themselves (k {K}, t {T:g}, `losses: {given.losses}`, which lose "
         f"{min(alone):.5f} to {max(alone):.5f}): at least."
     )
     body = f"{how}\n\n{render_table(COLUMNS, rows)}"
