@@ -31,12 +31,12 @@ WAYS = ("report", "unite", "drop")
 HOLD = "hold"  # beside these
 NOTE = """
 Losses are sums over the quasi-identifiers, each in shares of what one class loses, in times those
-of releases of the same months by themselves. Left out: records of all months after the first. Exposed: of the persons who left in these months, those whose cell has fewer
-than k' persons or is above t'; under `unite` only a value that nobody else of her old class had
-tells one of them. Groups below k': of 1 to k' - 1 persons, found by subtracting classes from those
-of any earlier month. Held at the end: records of persons who left, in the last month. `drop` is
-refused where more than half of a month would have to be left out; its figures are then of the
-months before."""
+of releases of the same months by themselves. Left out: records of all months after the first.
+Exposed: of the persons who left in these months, those whose cell has fewer than k' persons or is
+above t'; under `unite` only a value that nobody else of her old class had tells one of them. Groups
+below k': of 1 to k' - 1 persons, found by subtracting classes from those of any earlier month. Held
+at the end: records of persons who left, in the last month. `drop` is refused where more than half
+of a month would have to be left out; its figures are then of the months before."""
 
 
 @dataclass(frozen=True)
