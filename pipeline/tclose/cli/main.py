@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 _EXIT_CODES = """exit status:
   0  done
   2  bad usage, policy or data: the message names it and the remedy
-  3  the policy cannot be met, or a verification failed; nothing was published
+  3  the policy cannot be met, a strict one has warnings, or a verification failed;
+     nothing was published
   1  anything else"""
 
 
@@ -151,7 +152,7 @@ def _add_trying_commands(add: AddCommand) -> None:
 
 def _add_commands_for_machines(add: AddCommand) -> None:
     """Add what prepares a machine, an editor, a program or a shell."""
-    add_quiet(add("warm-up", "compile the kernels now, instead of in the first run",
+    add_quiet(add("warm-up", "compile the kernels now, and time what plans predict by",
                   "tclose warm-up"))  # fmt: skip
     schema = add("schema", "print the JSON Schema of a policy, or of a manifest",
                  "tclose schema > policy.schema.json            # for editors\n"

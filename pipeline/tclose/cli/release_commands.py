@@ -23,7 +23,7 @@ def add_release_commands(add: Callable[[str, str, str], CommandParser]) -> None:
                 "tclose run config/demo.yaml --set privacy.t=0.05 --set engine.workers=4"),
         "flow": ("make a release as a Prefect flow",
                  "tclose flow config/demo.yaml"),
-        "plan": ("show the plan of a release and whether it is feasible; writes nothing",
+        "plan": ("show the plan of a release and whether it is feasible; publishes nothing",
                  "tclose plan config/demo.yaml --set privacy.k=10"),
     }  # fmt: skip
     for name, (summary, example) in texts.items():
