@@ -152,7 +152,7 @@ def _add_trying_commands(add: AddCommand) -> None:
 
 def _add_commands_for_machines(add: AddCommand) -> None:
     """Add what prepares a machine, an editor, a program or a shell."""
-    add_quiet(add("warm-up", "compile the kernels now, and time what plans predict by",
+    add_quiet(add("warm-up", "compile the kernels ahead of the first run, and calibrate plans",
                   "tclose warm-up"))  # fmt: skip
     schema = add("schema", "print the JSON Schema of a policy, or of a manifest",
                  "tclose schema > policy.schema.json            # for editors\n"

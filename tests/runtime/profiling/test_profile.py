@@ -183,21 +183,24 @@ def test_report_of_an_earlier_run_does_not_stay(canaries, tmp_path):
     assert {p.name for p in folder.iterdir()} == {"profile.json", "profile.md", "notes.txt"}
 
 
-@pytest.mark.parametrize("place", ["", "internal", "1f0c9b7d2a/data"])
+@pytest.mark.parametrize(
+    "place", ["", "mine", "discharges", "discharges/internal", "discharges/1f0c9b7d2a/data"]
+)
 def test_folder_among_releases_is_refused(place, canaries, tmp_path, capsys):
-    folder = tmp_path / "releases" / "discharges" / place
+    folder = tmp_path / "releases" / place
     assert run(canaries, tmp_path, "--profile", str(folder)) == 2
     assert "it holds releases; choose another folder" in capsys.readouterr().err
     assert not (tmp_path / "releases").exists()
 
 
-def test_folder_among_releases_of_another_policy_is_refused(canaries, tmp_path, capsys):
+@pytest.mark.parametrize("mark", ["CURRENT", ".release-key"])
+def test_folder_among_releases_of_another_policy_is_refused(mark, canaries, tmp_path, capsys):
     other = tmp_path / "other"
     other.mkdir()
-    (other / "CURRENT").write_text("1f0c9b7d2a\n")
+    (other / mark).write_text("1f0c9b7d2a\n")
     assert run(canaries, tmp_path, "--profile", str(other / "1f0c9b7d2a")) == 2
     assert "it holds releases" in capsys.readouterr().err
-    assert [path.name for path in other.iterdir()] == ["CURRENT"]
+    assert [path.name for path in other.iterdir()] == [mark]
 
 
 def test_folder_that_cannot_be_made_is_refused_before_the_run(canaries, tmp_path, capsys):

@@ -64,9 +64,9 @@ def profiling(folder: Path, policy: Policy, progress: Progress) -> Iterator[None
 def _open_folder(folder: Path, policy: Policy) -> None:
     """Make the folder; refuse one that has releases, as what is in it is handed out."""
     place = folder.absolute().resolve()
-    own = repository_of(policy).root.resolve()
+    own, marks = repository_of(policy).root.resolve(), ("CURRENT", ".release-key")
     for at in (place, *place.parents):
-        if at == own or (at / "CURRENT").is_file():
+        if at in (own, own.parent) or any((at / mark).exists() for mark in marks):
             within = "" if at == place else f"is in {at}, and "
             raise OutputError(f"profile {folder}: {within}it holds releases; choose another folder")
     try:
