@@ -42,7 +42,7 @@ class Release:
     already_published : bool
         Whether it stood there before the call, so that nothing was done.
     seconds : Mapping of str to float
-        Wall time of each pass, in seconds; empty where nothing was done.
+        Wall time of each pass up to the verdict, in seconds; empty where nothing was done.
     """
 
     path: Location
@@ -114,7 +114,8 @@ class PlanSummary:
         release partition its sizes and bounds, as in ``details.release_partitions[0].regions``;
         ``details.to_json()`` gives it as dictionaries and lists.
     estimate : tclose.releases.manifest.plan_document.CostEstimate
-        ``megabytes`` per worker and ``seconds`` of wall time that a run is expected to take.
+        ``megabytes`` per worker, ``disk_megabytes``, and ``seconds`` of wall time that a run is
+        expected to take; ``steps``: of each pass.
     dropped : int
         Records with a missing value that would be left out.
     """
