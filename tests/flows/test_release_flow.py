@@ -195,7 +195,8 @@ class TestRelease:
         assert "| k | asked 5, achieved 5 |" in lines
         assert any(line.startswith("| t of charge | asked 0.1, largest EMD 0.") for line in lines)
         assert f"- release: `{folder_of(made)}`" in lines
-        for name in ("manifest.json", "dictionary.md", "data"):
+        assert any(line.startswith("- to hand out: all but `internal`;") for line in lines)
+        for name in ("report.html", "dictionary.md", "lineage.jsonl"):
             assert f"`{name}`" in text
         assert text.count("](data:image/svg+xml;base64,") == len(made.manifest.privacy.t)
         assert "file:" not in text
