@@ -103,7 +103,8 @@ def test_home_that_is_closed_is_named(variable: str, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0)
     command = ("-m", "tclose", "flow", "policy.yaml", "--quiet")
-    ended = run_bound(*command, folder=tmp_path, **{variable: str(home)})
+    homes = {"PREFECT_HOME": "", variable: str(home)}
+    ended = run_bound(*command, folder=tmp_path, **homes)
     assert (ended.returncode, ended.stdout) == (2, "")
     below = "/.prefect" if variable == "HOME" else ""
     refused = f"PREFECT_HOME {home}{below}: cannot be read (Permission denied); set it, or HOME, to"
