@@ -44,8 +44,8 @@ MANY_DROPPED = WarningKind(
 ONE_CLASS = WarningKind(
     "TC-W005",
     "one class for a whole partition or table",
-    "ask a larger t or a smaller k, take distance: ordered, group the confidential values, or "
-    "publish coarser partitions",
+    "ask a smaller k or, where it is below 1, a larger t, take distance: ordered, group the "
+    "confidential values, or publish coarser partitions",
 )
 NEARLY_DISTINCT = WarningKind(
     "TC-W006",
