@@ -10,7 +10,6 @@ is (`benchmarks.series.held_parts`).
 """
 
 import argparse
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from benchmarks.results import describe_command, say, show_section
+from benchmarks.results import describe_call, say, show_section
 from benchmarks.series.held_parts import (
     PERSON,
     Followed,
@@ -236,8 +235,8 @@ def main() -> None:
         f"Series: {arguments.persons:,} persons, {arguments.months} months, cells of "
         f"{arguments.k} persons within {arguments.t:g}, departures: {arguments.departures}"
     )
-    text = f"{describe_command('benchmarks.series.held_series', sys.argv[1:])}\n\n{tables}"
-    show_section(title, text, arguments.out)
+    call = describe_call("benchmarks.series.held_series")
+    show_section(title, f"{call}.\n\n{tables}", arguments.out)
 
 
 if __name__ == "__main__":
