@@ -44,7 +44,7 @@ MANY_DROPPED = WarningKind(
 ONE_CLASS = WarningKind(
     "TC-W005",
     "one class for a whole partition or table",
-    "ask a smaller k or, where it is below 1, a larger t, take distance: ordered, group the "
+    "ask a smaller k, or a larger t (where t is below 1), take distance: ordered, group the "
     "confidential values, or publish coarser partitions",
 )
 NEARLY_DISTINCT = WarningKind(

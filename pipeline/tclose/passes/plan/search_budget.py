@@ -64,8 +64,8 @@ class SearchBudget:
 
     @property
     def is_short(self) -> bool:
-        """Return whether it ends after as few rounds as lean has, or has none."""
-        return self.n_rounds <= LEAN.n_rounds
+        """Return whether it is that of lean, or none: it takes no longer than all else does."""
+        return self in (OFF, LEAN, LEAN_LARGE)
 
     @property
     def ends_by_gain(self) -> bool:
