@@ -74,7 +74,7 @@ def plan_ahead(
 
 
 def _choose_size(plan: Plan) -> int:
-    """How many records a release is tried on: as many as take a second, or a few if searched."""
+    """The number of records that a release is tried on, which takes a second, or a few."""
     if plan.method.cuts_by_subsets:
         return SAMPLED_SOON if plan.search_budget.is_short else SAMPLED_BY_PARTS
     return SAMPLED_BY_PARTS if plan.method.generalises else SAMPLED
