@@ -87,6 +87,23 @@ def test_columns_by_reference_are_those_by_value(write, partition_by, tmp_path, 
     assert len(fetched) > 50
 
 
+def test_columns_of_which_all_decide_are_read_in_groups(tmp_path, sizes):
+    """None is left for the groups that are passed through."""
+    source = write_parquet(tmp_path / "people.parquet", wide_people().select(["age", "sex", "pay"]))
+    attributes = {"age": QUASI, "sex": QUASI, "pay": "confidential"}
+
+    def output(name):
+        return {"path": str(tmp_path / name)}
+
+    together, apart = (
+        policy_for(source, attributes=attributes, missing="drop", output=output(name))
+        for name in ("together", "apart")
+    )
+    expected = release(together)
+    in_small_pieces(sizes)
+    assert release(apart).data == expected.data
+
+
 def test_a_fetched_record_of_another_is_found(tmp_path, monkeypatch):
     source = write_parquet(tmp_path / "people.parquet", wide_people())
     fetch = References.fetch

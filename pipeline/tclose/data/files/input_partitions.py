@@ -178,6 +178,8 @@ def read_partition(partition: Partition, reading: Reading) -> pa.Table:
 
 def column_groups(partition: Partition, reading: Reading) -> list[Reading]:
     """The columns in groups that are decoded together: of each one some pages are in memory."""
+    if not reading.names:
+        return []
     if partition.format == "csv" or len(reading.names) <= COLUMNS_AT_ONCE:
         return [reading]
     starts = range(0, len(reading.names), COLUMNS_AT_ONCE)
