@@ -81,7 +81,7 @@ def attack_releases(
             published.append(read_published(place, policy))
             records.append(read_person_records(policy, person, published[-1], progress))
             step()
-    persons = _number_persons(published, records)
+    persons = _number_persons(records)
     tables = [one.confidential for one in published], [one.table for one in records]
     shares = measure_persistence(common_attributes(*tables), tables[1], persons.of_records)
     values = code_lasting(choose_persistent(shares, persistent), *tables)
@@ -170,25 +170,12 @@ class _Persons:
         return memberships
 
 
-def _number_persons(published: Sequence[Published], records: Sequence[PersonRecords]) -> _Persons:
-    """Number the persons of all releases.
-
-    Raises
-    ------
-    DataError
-        Several records of one person in a release.
-    """
+def _number_persons(records: Sequence[PersonRecords]) -> _Persons:
+    """Number the persons of all releases."""
     sizes = [len(one.persons) for one in records]
     listed = pa.concat_arrays([one.persons for one in records]).dictionary_encode()
     codes = listed.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     of_records = np.split(codes, np.cumsum(sizes)[:-1])
-    for one, persons in zip(published, of_records, strict=True):
-        n_more = persons.size - np.unique(persons).size
-        if n_more:
-            raise DataError(
-                f"originals of {one.place}: {n_more:,} records are about persons who have another "
-                "one; the attack is on panels, with one record for each person in a release"
-            )
     rows = [
         None if one.person_of_row is None else _look_up(one.person_of_row, listed.dictionary)
         for one in records

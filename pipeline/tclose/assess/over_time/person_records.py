@@ -67,6 +67,7 @@ def read_person_records(
     person = _find_person(policy, person)
     summary, table = read_complete(_carry_persons(policy, person), "attack", [person], progress)
     persons = _as_texts(table[person], person, published.place)
+    _check_single(persons, published.place)  # before the release is made again
     if published.manifest is None:
         return PersonRecords(persons, table, _make_encodings(summary), None)
     if read_section(published) is not None:
@@ -138,6 +139,21 @@ def _make_again(
             return encodings, None
         numbers = [column_array(rows, sample.number) for rows in read_verified_rows(run)]
         return encodings, np.concatenate(numbers)
+
+
+def _check_single(persons: pa.Array, place: str) -> None:
+    """Refuse several records of one person.
+
+    Raises
+    ------
+    DataError
+    """
+    n_more = len(persons) - pc.count_distinct(persons).as_py()
+    if n_more:
+        raise DataError(
+            f"originals of {place}: {n_more:,} records are about persons who have another one; the "
+            "attack is on panels, with one record for each person in a release"
+        )
 
 
 def _as_texts(values: pa.ChunkedArray, person: str, place: str) -> pa.Array:
