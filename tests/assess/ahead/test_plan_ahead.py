@@ -122,12 +122,25 @@ def test_methods_that_take_long_are_tried_on_fewer(
     monkeypatch.setattr(ahead_of_runs, "SAMPLED", 500)
     monkeypatch.setattr(ahead_of_runs, "SAMPLED_BY_PARTS", 1_000)
     monkeypatch.setattr(ahead_of_runs, "SAMPLED_SOON", 2_000)
+    monkeypatch.setattr(ahead_of_runs, "WHOLE_SOON", 2_500)
     path = write_parquet(tmp_path / "in.parquet", records(3_000))
     policy = parse_policy(make_document(path, method=method))
     loss = plan_ahead(policy, Progress("none"))[0].expected_loss
     assert loss is not None
     assert loss.sampled is not None
     assert 0.8 * about < loss.sampled < 1.2 * about
+
+
+def test_a_table_that_is_soon_released_is_tried_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead_of_runs, "SAMPLED_SOON", 2_000)
+    path = write_parquet(tmp_path / "in.parquet", records(3_000))
+    policy = parse_policy(make_document(path, method={"refine": "off"}))
+    loss = plan_ahead(policy, Progress("none"))[0].expected_loss
+    assert loss is not None
+    assert loss.sampled == loss.of == 3_000
+    assert loss.total == loss.of_sample
 
 
 def test_a_trial_tells_the_search_from_all_else(tmp_path: Path) -> None:

@@ -43,8 +43,9 @@ from tclose.runtime.run import Run
 
 # Records, where nothing else is asked: of methods that compare all with all, and of others. Near
 # clusters of as many as a block has are tried whatever they lose, which takes longer than the
-# search, so that more tell what a record of a table takes; most where no long search follows.
-SAMPLED, SAMPLED_BY_PARTS, SAMPLED_SOON = 10_000, 40_000, 100_000
+# search, so that more tell what a record of a table takes; most where no long search follows, and
+# then all of a table that is not much larger.
+SAMPLED, SAMPLED_BY_PARTS, SAMPLED_SOON, WHOLE_SOON = 10_000, 40_000, 100_000, 200_000
 PARTS = 4  # the smaller sample is one of so many
 STEEPEST = -2.0  # power of the number of records that a loss falls by at most
 

@@ -10,6 +10,7 @@ from tclose.assess.ahead.expected_losses import (
     SAMPLED,
     SAMPLED_BY_PARTS,
     SAMPLED_SOON,
+    WHOLE_SOON,
     ExpectedLosses,
     expect_losses,
 )
@@ -75,9 +76,10 @@ def plan_ahead(
 
 def _choose_size(plan: Plan) -> int:
     """The number of records that a release is tried on, which takes a second, or a few."""
-    if plan.method.cuts_by_subsets:
-        return SAMPLED_SOON if plan.search_budget.is_short else SAMPLED_BY_PARTS
-    return SAMPLED_BY_PARTS if plan.method.generalises else SAMPLED
+    if plan.method.cuts_by_subsets and plan.search_budget.is_short:
+        return WHOLE_SOON if plan.n_records <= WHOLE_SOON else SAMPLED_SOON
+    is_by_parts = plan.method.cuts_by_subsets or plan.method.generalises
+    return SAMPLED_BY_PARTS if is_by_parts else SAMPLED
 
 
 def _add_losses(
