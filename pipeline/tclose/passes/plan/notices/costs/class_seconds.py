@@ -25,7 +25,7 @@ from tclose.passes.plan.search_budget import (
 SECONDS_PER_DISTANCE = 0.5e-9
 CLUSTERED_RECORD, CLUSTERED_VALUE = 0.7e-6, 0.08e-6  # seconds, beside those of distances
 # A second thread of a search, and a worker beside another, are less than the first by this share.
-OF_THREADS, OF_WORKERS = 0.8, 0.92
+OF_THREADS, OF_WORKERS = 0.85, 0.92
 # Of a searched record, where no trial was made: of fast from its least gain to the largest, as its
 # logarithm goes. Fast takes longer where t is loose, as more can be exchanged.
 FAST_RECORDS, LOOSE, LOOSE_TIMES = (25e-6, 14.5e-6), 0.2, 4.0
