@@ -23,8 +23,9 @@ class InputFile:
 class Partition:
     """A physical piece of the input that one task reads.
 
-    Parquet: rows ``start`` to ``stop`` of row group ``row_group``. CSV: the bytes from ``start`` to
-    ``stop``, which hold whole records (``row_group`` is -1). ``first_position`` is the position of
+    Parquet: rows ``start`` to ``stop`` of row group ``row_group``, or of that and those after it up
+    to ``last_group``. CSV: the bytes from ``start`` to ``stop``, which hold whole records (both are
+    -1). ``first_position`` is the position of
     its first record in the whole input, ``stamp`` what its file looked like when it was digested.
     ``batch_rows``: of Parquet, how many rows are decoded at a time. ``left_out``: positions in the
     whole input of its records that are left out, ascending. ``held`` int64 (n, 3): of records that
@@ -36,6 +37,7 @@ class Partition:
     name: str
     format: str
     row_group: int
+    last_group: int
     start: int
     stop: int
     n_records: int

@@ -22,7 +22,7 @@ from support.cases.people import (
 )
 from support.length import every
 from support.tables.random_tables import repeatable
-from tclose.data.files import csv_chunks
+from tclose.data.files import csv_chunks, input_partitions
 from tclose.data.files.input_partitions import (
     Reading,
     csv_partitions,
@@ -56,6 +56,25 @@ class TestCut:
         assert sum(p.n_records for p in cut) == N_PEOPLE
         assert max(p.n_records for p in cut) <= 8
         assert all(p.stop - p.start == p.n_records for p in cut)
+
+    def test_small_row_groups_are_read_together_where_there_are_many(self, tmp_path, sizes):
+        """Those of few are not: to find one among them takes little."""
+        sizes.pieces(least=10)
+        path = write_parquet(tmp_path / "a.parquet", people(400), row_group_size=4)
+        cut = cut_parquet([look_at(path)])
+        assert [p.n_records for p in cut] == [8] * 50
+        assert [(p.row_group, p.last_group) for p in cut[:2]] == [(0, 1), (2, 3)]
+        assert [p.first_position for p in cut] == list(range(0, 400, 8))
+        few = write_parquet(tmp_path / "b.parquet", people(40), row_group_size=4)
+        assert [p.n_records for p in cut_parquet([look_at(few)])] == [4] * 10
+
+    def test_row_groups_of_many_bytes_are_read_apart(self, tmp_path, monkeypatch):
+        path = write_parquet(tmp_path / "a.parquet", people(400), row_group_size=4)
+        content = look_at(path)
+        assert len(cut_parquet([content])) == 1
+        n_bytes = max(width.held + width.passthrough for width in content.widths)
+        monkeypatch.setattr(input_partitions, "BATCH_BYTES", 2 * n_bytes)
+        assert len(cut_parquet([content])) >= 50
 
     def test_csv_positions(self, tmp_path, sizes):
         sizes.pieces(csv_bytes=64)
@@ -115,9 +134,11 @@ class TestRead:
         assert found["t"].to_pylist() == ["a", None, None, None]
         assert found["u"].to_pylist() == ["1", None, "2", "3"]
 
+    @pytest.mark.parametrize("rows", [30, 1])
     @pytest.mark.parametrize("positions", [[], [0], [4, 5, 29, 30, 31], [59], range(60)], ids=str)
-    def test_records_that_are_left_out_lack_a_value(self, positions, tmp_path):
-        path = write_parquet(tmp_path / "a.parquet", people(60), row_group_size=30)
+    def test_records_that_are_left_out_lack_a_value(self, positions, rows, tmp_path, monkeypatch):
+        monkeypatch.setattr(input_partitions, "MANY_GROUPS", 20)
+        path = write_parquet(tmp_path / "a.parquet", people(60), row_group_size=rows)
         cut = leave_out(
             [replace(p, batch_rows=7) for p in cut_parquet([look_at(path)])],
             np.array(positions, dtype=np.int64),
@@ -175,7 +196,10 @@ class TestHowItIsCut:
         cut_apart(tmp_path / "cut", table, write, 7, **options)
         source = tmp_path / "cut" / "*.data"
         data.append(release(mixed_policy(source, tmp_path / "2", partition_by)).data)
-        assert data[0] == data[1] == data[2]
+        if write is write_parquet:
+            many = write_parquet(tmp_path / "many.data", table, row_group_size=3)
+            data.append(release(mixed_policy(many, tmp_path / "3", partition_by)).data)
+        assert all(one == data[0] for one in data)
         assert len(data[0]) > 5
 
     @pytest.mark.nightly

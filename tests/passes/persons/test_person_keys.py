@@ -86,7 +86,7 @@ def test_hidden_persons_are_hexadecimal_digits_and_nulls_stay() -> None:
 
 def partition(held: list[list[int]], first: int = 0) -> Partition:
     rows = np.array(held, dtype=np.int64).reshape(-1, 3)
-    return Partition("p", "p", "csv", -1, 0, 0, len(rows), first, "", held=rows)
+    return Partition("p", "p", "csv", -1, -1, 0, 0, len(rows), first, "", held=rows)
 
 
 def test_records_of_the_input_are_hashed() -> None:

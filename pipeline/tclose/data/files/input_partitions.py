@@ -39,16 +39,22 @@ BATCH_ROWS = 65_536
 LONG_BYTES = 1 << 24
 FEW_ROWS = 16
 COLUMNS_AT_ONCE = 32
+# Of a file of more row groups, small ones that are next to each other are read together: whoever
+# reads one reads where all are, which of thousands takes longer than the records of one.
+MANY_GROUPS = 64
 
 
 def cut_parquet(contents: list[FileContent]) -> tuple[Partition, ...]:
-    """Partitions of Parquet files: row groups, those of many rows or bytes in several pieces."""
+    """Partitions of Parquet files: row groups, those of many rows or bytes in several pieces.
+
+    Of many in a file small ones are read together.
+    """
     total = sum(stop for content in contents for _, _, stop in content.pieces)
     size = min(PARTITION_ROWS, max(MIN_PARTITION_ROWS, -(-total // 8)))
     partitions: list[Partition] = []
     position = 0
     for content in contents:
-        for (group, _, n_rows), width in zip(content.pieces, content.widths, strict=True):
+        for (first_group, last_group), n_rows, width in _join_groups(content):
             by_bytes = -(-_held_bytes(width, n_rows) // PARTITION_BYTES)
             n_parts = min(n_rows, max(-(-n_rows // size), by_bytes))
             cuts = [n_rows * part // n_parts for part in range(n_parts + 1)]
@@ -59,7 +65,8 @@ def cut_parquet(contents: list[FileContent]) -> tuple[Partition, ...]:
                         path=file.path,
                         name=file.name,
                         format="parquet",
-                        row_group=group,
+                        row_group=first_group,
+                        last_group=last_group,
                         start=start,
                         stop=stop,
                         n_records=stop - start,
@@ -70,6 +77,22 @@ def cut_parquet(contents: list[FileContent]) -> tuple[Partition, ...]:
                 )
                 position += stop - start
     return tuple(partitions)
+
+
+def _join_groups(content: FileContent) -> Iterator[tuple[tuple[int, int], int, PieceWidth]]:
+    """Row groups that are read together: the first and the last, their rows and width."""
+    groups, n_rows, width = (0, 0), 0, PieceWidth()
+    for (group, _, n_more), of_group in zip(content.pieces, content.widths, strict=True):
+        joined = width.merge(of_group)
+        is_small = len(content.pieces) > MANY_GROUPS and n_rows + n_more <= MIN_PARTITION_ROWS
+        if n_rows and is_small and joined.held + joined.passthrough <= BATCH_BYTES:
+            groups, n_rows, width = (groups[0], group), n_rows + n_more, joined
+            continue
+        if n_rows:
+            yield groups, n_rows, width
+        groups, n_rows, width = (group, group), n_more, of_group
+    if n_rows:
+        yield groups, n_rows, width
 
 
 def _held_bytes(width: PieceWidth, n_rows: int) -> int:
@@ -91,7 +114,7 @@ def choose_batch(n_rows: int, width: PieceWidth) -> int:
 def csv_partitions(contents: list[FileContent]) -> tuple[Partition, ...]:
     """Partitions of CSV files; how many records each holds is not known before it is read."""
     return tuple(
-        Partition(file.path, file.name, "csv", group, start, stop, -1, -1, file.stamp)
+        Partition(file.path, file.name, "csv", group, group, start, stop, -1, -1, file.stamp)
         for file, pieces in ((content.file, content.pieces) for content in contents)
         for group, start, stop in pieces
     )
@@ -276,8 +299,9 @@ def _read_rows(partition: Partition, reading: Reading) -> Iterator[pa.Table]:
             yield _plain(pa.table(batch.columns, names=names), partition.name, reading)
     if n_rows != partition.n_records:
         raise DataError(
-            f"file {partition.name}: row group {partition.row_group} has another number of rows "
-            "than the file says (damaged, or changed since it was inspected); produce it again"
+            f"file {partition.name}: row groups {partition.row_group} to {partition.last_group} "
+            "have another number of rows than the file says (damaged, or changed since it was "
+            "inspected); produce it again"
         )
 
 
@@ -286,9 +310,8 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     """Batches of the partition's rows only; those before it are decoded and let go."""
     position = 0
-    for batch in parquet.iter_batches(
-        partition.batch_rows, row_groups=[partition.row_group], columns=list(names)
-    ):
+    groups = list(range(partition.row_group, partition.last_group + 1))
+    for batch in parquet.iter_batches(partition.batch_rows, row_groups=groups, columns=list(names)):
         start = max(partition.start - position, 0)
         stop = min(partition.stop - position, batch.num_rows)
         position += batch.num_rows

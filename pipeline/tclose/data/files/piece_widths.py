@@ -42,6 +42,12 @@ class PieceWidth:
     largest: int = 0
     column: str = ""
 
+    def merge(self, other: "PieceWidth") -> "PieceWidth":
+        """Of both pieces."""
+        longer = max(self, other, key=lambda width: width.largest)
+        held, passthrough = self.held + other.held, self.passthrough + other.passthrough
+        return PieceWidth(held, passthrough, longer.largest, longer.column)
+
 
 @dataclass(frozen=True)
 class ReadColumns:

@@ -99,4 +99,4 @@ def _group(column: Column, counted: ColumnSummary | None) -> Column:
 
 
 INPUT_SUMMARY = Artifact("summary", InputSummary, version=4)
-PARTITIONS = Artifact("partitions", tuple[Partition, ...], version=3)
+PARTITIONS = Artifact("partitions", tuple[Partition, ...], version=4)

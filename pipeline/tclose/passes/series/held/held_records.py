@@ -269,6 +269,7 @@ def add_held(
             name=NAME,
             format="parquet",
             row_group=group,
+            last_group=group,
             start=0,
             stop=min(HELD_ROWS, len(about) - start),
             n_records=min(HELD_ROWS, len(about) - start),
