@@ -23,20 +23,20 @@ class InputFile:
 class Partition:
     """A physical piece of the input that one task reads.
 
-    Parquet: rows ``start`` to ``stop`` of row group ``row_group``, or of that and those after it up
-    to ``last_group``. CSV: the bytes from ``start`` to ``stop``, which hold whole records (both are
-    -1). ``first_position`` is the position of
-    its first record in the whole input, ``stamp`` what its file looked like when it was digested.
-    ``batch_rows``: of Parquet, how many rows are decoded at a time. ``left_out``: positions in the
-    whole input of its records that are left out, ascending. ``held`` int64 (n, 3): of records that
-    are held from the release before both words of the hash of the person, who is not in the file,
-    and for how many releases; none of a piece of the input itself.
+    Parquet: rows ``start`` to ``stop`` of the row groups from ``first_group`` to ``last_group``,
+    mostly one. CSV: the bytes from ``start`` to ``stop``, which hold whole records (both groups are
+    -1). ``first_position`` is the position of its first record in the whole input, ``stamp`` what
+    its file looked like when it was digested. ``batch_rows``: of Parquet, how many rows are decoded
+    at a time. ``left_out``: positions in the whole input of its records that are left out,
+    ascending. ``held`` int64 (n, 3): of records that are held from the release before both words of
+    the hash of the person, who is not in the file, and for how many releases; none of a piece of
+    the input itself.
     """
 
     path: str
     name: str
     format: str
-    row_group: int
+    first_group: int
     last_group: int
     start: int
     stop: int

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases.people import write_policy
+from tclose.assess.over_time import person_records
 from tclose.assess.over_time.attack import attack_releases
 from tclose.assess.over_time.attack_result import AttackResult
 from tclose.cli.main import main
@@ -229,12 +230,16 @@ class TestRefusals:
             places = [tmp_path / f"{name}.csv"] * 2
             self.refused(nearest, DataError, message, places=places)
 
-    def test_several_records_of_a_person(self, tmp_path: Path) -> None:
+    def test_several_records_of_a_person(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Refused before the release is made again, which takes long."""
         [file] = write_panel(tmp_path / "panel", 40, 5, range(1))
         table = pq.read_table(file)
         pq.write_table(pa.concat_tables([table, table.slice(0, 3)]), file)
         policy = parse_policy(document(file, tmp_path / "releases", "mdav"))
         release = Path(str(run_release(policy, QUIET).release))
+        monkeypatch.setattr(person_records, "run_pipeline", lambda *_: pytest.fail("made again"))
         with pytest.raises(DataError, match="3 records are about persons who have another one"):
             attack_releases([release] * 2, [policy] * 2, "person_id", None, QUIET)
 

@@ -63,7 +63,7 @@ class TestCut:
         path = write_parquet(tmp_path / "a.parquet", people(400), row_group_size=4)
         cut = cut_parquet([look_at(path)])
         assert [p.n_records for p in cut] == [8] * 50
-        assert [(p.row_group, p.last_group) for p in cut[:2]] == [(0, 1), (2, 3)]
+        assert [(p.first_group, p.last_group) for p in cut[:2]] == [(0, 1), (2, 3)]
         assert [p.first_position for p in cut] == list(range(0, 400, 8))
         few = write_parquet(tmp_path / "b.parquet", people(40), row_group_size=4)
         assert [p.n_records for p in cut_parquet([look_at(few)])] == [4] * 10

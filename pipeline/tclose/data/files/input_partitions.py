@@ -54,7 +54,8 @@ def cut_parquet(contents: list[FileContent]) -> tuple[Partition, ...]:
     partitions: list[Partition] = []
     position = 0
     for content in contents:
-        for (first_group, last_group), n_rows, width in _join_groups(content):
+        for groups in _join_groups(content):
+            n_rows, width = groups.n_rows, groups.width
             by_bytes = -(-_held_bytes(width, n_rows) // PARTITION_BYTES)
             n_parts = min(n_rows, max(-(-n_rows // size), by_bytes))
             cuts = [n_rows * part // n_parts for part in range(n_parts + 1)]
@@ -65,8 +66,8 @@ def cut_parquet(contents: list[FileContent]) -> tuple[Partition, ...]:
                         path=file.path,
                         name=file.name,
                         format="parquet",
-                        row_group=first_group,
-                        last_group=last_group,
+                        first_group=groups.first,
+                        last_group=groups.last,
                         start=start,
                         stop=stop,
                         n_records=stop - start,
@@ -79,20 +80,37 @@ def cut_parquet(contents: list[FileContent]) -> tuple[Partition, ...]:
     return tuple(partitions)
 
 
-def _join_groups(content: FileContent) -> Iterator[tuple[tuple[int, int], int, PieceWidth]]:
-    """Row groups that are read together: the first and the last, their rows and width."""
-    groups, n_rows, width = (0, 0), 0, PieceWidth()
-    for (group, _, n_more), of_group in zip(content.pieces, content.widths, strict=True):
-        joined = width.merge(of_group)
-        is_small = len(content.pieces) > MANY_GROUPS and n_rows + n_more <= MIN_PARTITION_ROWS
-        if n_rows and is_small and joined.held + joined.passthrough <= BATCH_BYTES:
-            groups, n_rows, width = (groups[0], group), n_rows + n_more, joined
-            continue
-        if n_rows:
-            yield groups, n_rows, width
-        groups, n_rows, width = (group, group), n_more, of_group
-    if n_rows:
-        yield groups, n_rows, width
+@dataclass(frozen=True)
+class _Groups:
+    """Row groups that are read together, from ``first`` to ``last``, their rows and width."""
+
+    first: int
+    last: int
+    n_rows: int
+    width: PieceWidth
+
+    def join(self, other: "_Groups") -> "_Groups":
+        """Both, of which the other comes next."""
+        n_rows, width = self.n_rows + other.n_rows, self.width.merge(other.width)
+        return _Groups(self.first, other.last, n_rows, width)
+
+    @property
+    def is_small(self) -> bool:
+        """True if a task reads as much at once anyway."""
+        n_bytes = self.width.held + self.width.passthrough
+        return self.n_rows <= MIN_PARTITION_ROWS and n_bytes <= BATCH_BYTES
+
+
+def _join_groups(content: FileContent) -> list[_Groups]:
+    """The row groups of a file; of many small ones those that are read together."""
+    joined: list[_Groups] = []
+    for (group, _, n_rows), width in zip(content.pieces, content.widths, strict=True):
+        one = _Groups(group, group, n_rows, width)
+        if len(content.pieces) > MANY_GROUPS and joined and joined[-1].join(one).is_small:
+            joined[-1] = joined[-1].join(one)
+        else:
+            joined.append(one)
+    return joined
 
 
 def _held_bytes(width: PieceWidth, n_rows: int) -> int:
@@ -299,7 +317,7 @@ def _read_rows(partition: Partition, reading: Reading) -> Iterator[pa.Table]:
             yield _plain(pa.table(batch.columns, names=names), partition.name, reading)
     if n_rows != partition.n_records:
         raise DataError(
-            f"file {partition.name}: row groups {partition.row_group} to {partition.last_group} "
+            f"file {partition.name}: row groups {partition.first_group} to {partition.last_group} "
             "have another number of rows than the file says (damaged, or changed since it was "
             "inspected); produce it again"
         )
@@ -310,7 +328,7 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     """Batches of the partition's rows only; those before it are decoded and let go."""
     position = 0
-    groups = list(range(partition.row_group, partition.last_group + 1))
+    groups = list(range(partition.first_group, partition.last_group + 1))
     for batch in parquet.iter_batches(partition.batch_rows, row_groups=groups, columns=list(names)):
         start = max(partition.start - position, 0)
         stop = min(partition.stop - position, batch.num_rows)

@@ -268,7 +268,7 @@ def add_held(
             path=str(path),
             name=NAME,
             format="parquet",
-            row_group=group,
+            first_group=group,
             last_group=group,
             start=0,
             stop=min(HELD_ROWS, len(about) - start),
