@@ -50,7 +50,7 @@ def document(path: Path, aggregate: str | None = "representative", **keys: Any) 
     """A policy that releases all categories in one way, or as by default."""
     of = {} if aggregate is None else {"aggregate": aggregate}
     of_grades = of if aggregate != "mode" else {"aggregate": "median"}
-    asked = policy_for(path, privacy={"k": K, "t": 0.15}) | keys
+    asked = policy_for(path, privacy={"k": K, "t": 0.1}) | keys
     asked["method"] = {"refine": "off", "losses": "absolute"} | keys.get("method", {})
     asked["attributes"] = {
         "id": PASSTHROUGH,

@@ -1,12 +1,15 @@
 """Bounds from below of the distances of unions: against the exact distances."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.naive import naive_kernels as naive
+from support.tables.classed_records import Ground, grounds, star_over
 from support.tables.random_tables import (
     class_sizes,
     confidential_values,
@@ -41,6 +44,41 @@ class TestUnions:
             distance = naive.ordered_emd([values[i] for i in union], values)
             assert 0 <= least <= float(distance) + ROUNDED
             works.of_classes[:, 0] += works.of_classes[:, c]
+
+    @repeatable
+    @given(grounds | st.integers(20, 40).map(star_over), st.integers(1, 60), seeds, st.data())
+    def test_over_trees_are_no_nearer_either(
+        self, ground: Ground, n_records: int, seed: int, data: st.DataObject
+    ) -> None:
+        """Of more nodes than ranges, too."""
+        rng = np.random.default_rng(seed)
+        leaves = rng.integers(0, len(ground.leaves), n_records)
+        present = np.unique(leaves)
+        ground = replace(ground, leaves=tuple(ground.leaves[leaf] for leaf in present))
+        table, codes = distribution_of(np.searchsorted(present, leaves).tolist())
+        table = ground.measure(table)
+        sizes = data.draw(class_sizes(n_records))
+        labels = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+        works = sum_ranges(
+            labels, len(sizes), (codes[np.newaxis], (make_target(table, Fraction(1)),))
+        )
+        groups = naive.groups(labels)
+        union = list(groups[0])
+        for c in range(1, len(sizes)):
+            union += groups[c]
+            least = bound_union(works, 0, (0, c), len(union))
+            assert 0 <= least <= float(ground.emd(codes[union].tolist(), table)) + ROUNDED
+            works.of_classes[:, 0] += works.of_classes[:, c]
+
+    def test_of_few_categories_are_the_distance(self) -> None:
+        rng = np.random.default_rng(2)
+        codes = rng.integers(0, 9, 400)
+        table = star_over(9).measure(distribution_of(codes.tolist())[0])
+        labels = np.repeat(np.arange(40), 10)
+        works = sum_ranges(labels, 40, (codes[np.newaxis], (make_target(table, Fraction(1)),)))
+        for c in range(39):
+            distance = star_over(9).emd(codes[10 * c : 10 * c + 20].tolist(), table)
+            assert bound_union(works, 0, (c, c + 1), 20) == pytest.approx(float(distance))
 
     def test_of_many_values_are_near_the_distance(self) -> None:
         """The bound is of use: for classes of a dozen records it is most of the distance."""

@@ -29,22 +29,25 @@ class TestPartners:
         st.integers(1, 4 * BOX_CLASSES).flatmap(weighted_columns),
         seeds,
         st.sampled_from([1, 3, 64]),
+        st.sampled_from([1.0, 7.0, np.inf]),
     )
-    def test_are_those_of_a_scan(self, columns: Scaled, seed: int, most: int) -> None:
+    def test_are_those_of_a_scan(
+        self, columns: Scaled, seed: int, most: int, counted: float
+    ) -> None:
         """Also after classes have been taken in and their points and sizes have changed."""
         rng = np.random.default_rng(seed)
         centres = np.ascontiguousarray(columns.numeric.T)
         levels = np.ascontiguousarray(columns.nominal.T)
         points = centres, levels, columns.weights
         sizes = rng.integers(1, 20, len(centres))
-        boxes = make_boxes(*points, sizes)
+        boxes = make_boxes(*points, sizes, counted)
         for _ in range(3):
             for c in np.flatnonzero(sizes).tolist():
                 found = rank(boxes, c, most)
-                assert found == naive_refine.rank_partners(*points, sizes, c)[:most]
+                assert found == naive_refine.rank_partners(*points, sizes, c, counted)[:most]
             for c, other in rng.integers(0, len(centres), (len(centres) // 2, 2)):
                 if c != other and sizes[c] and sizes[other]:
-                    take_in(boxes, c, other)
+                    take_in(boxes, c, other, sizes)
                     centres[c] += (
                         sizes[other] / (sizes[c] + sizes[other]) * (centres[other] - centres[c])
                     )

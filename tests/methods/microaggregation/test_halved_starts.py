@@ -43,13 +43,13 @@ def test_halves_that_are_taken_hold_and_lose_no_more(problem: ClusteringProblem)
     assert merged is not None
     found = find_halved(problem, loss, plain.labels)
     is_loose = float(problem.max_emds[0]) * problem.k**0.5 >= halved_starts.LEAST_LIMIT
-    n_released = count_released(problem, merged[0])
+    n_released = count_released(problem, merged.labels)
     if found is None:
         if halves is not None and is_loose:
             most_lost = loss / 4 if halves.max() + 1 < n_released / 2 else loss
             assert lose(problem, halves) > most_lost - 1e-9
         return
-    assert is_loose or merged[0].max() < plain.labels.max()
+    assert is_loose or merged.labels.max() < plain.labels.max()
     assert problem.holds(*group_classes(found.labels)).all()
     few = 1 if found.labels.max() + 1 >= n_released / 2 else 4
     assert lose(problem, found.labels) <= loss / few + 1e-9

@@ -14,8 +14,8 @@ from support.tables.clustering_problems import loss_of, problem_of, problems
 from support.tables.random_tables import repeatable
 from tclose.methods.clustering_problem import ClusteringProblem
 from tclose.methods.method import Method
-from tclose.methods.microaggregation import starts
 from tclose.methods.microaggregation.natural_classes import find_natural
+from tclose.methods.microaggregation.near_starts import merge_above
 from tclose.methods.microaggregation.starts import choose_start, cluster_by_subsets
 from tclose.privacy.bound_models import PrivacyModels, bind
 from tclose.privacy.privacy_model import PrivacyModel
@@ -34,6 +34,16 @@ def groups_of(problem: ClusteringProblem) -> list[list[int]]:
     for i, key in enumerate(zip(*(column.tolist() for column in problem.keys), strict=True)):
         groups[key].append(i)
     return [groups[key] for key in sorted(groups)]
+
+
+def merged_loss_of(problem: ClusteringProblem, classes: list[list[int]]) -> float:
+    """The loss of classes once those above t are merged."""
+    labels = np.empty(len(problem.keys[0]), dtype=np.int64)
+    for c, rows in enumerate(classes):
+        labels[rows] = c
+    merged = merge_above(problem, labels, np.inf)
+    assert merged is not None
+    return merged.loss
 
 
 def naive_natural(problem: ClusteringProblem) -> list[bool]:
@@ -108,9 +118,7 @@ def test_what_is_printed_is_clustered_as_printed(keys: dict[str, Any]) -> None:
     assert sorted(start_of(problem)) != sorted(plain)
 
 
-def test_others_that_are_unlike_the_table_keep_the_plain_start(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_others_that_are_unlike_the_table_keep_the_plain_start() -> None:
     """The natural class takes the small values: what is left cannot be brought within t."""
     ages = [10] * 30 + [50, 60] * 5
     pays = [1, 2, 3] * 10 + [9] * 10
@@ -118,8 +126,10 @@ def test_others_that_are_unlike_the_table_keep_the_plain_start(
     assert problem.cut is not None
     plain = naive.groups(cluster_by_subsets(problem.scaled, problem.cut).labels.tolist())
     assert sorted(start_of(problem)) == sorted(plain)
-    monkeypatch.setattr(starts, "MORE_ABOVE", 1.0)
-    assert sorted(start_of(problem)) != sorted(plain)
+    kept = [list(range(30)), list(range(30, 40))]
+    assert loss_of(problem, kept) < loss_of(problem, plain)
+    assert merged_loss_of(problem, kept) > loss_of(problem, plain)
+    assert sorted(start_of(replace(problem, max_emds=(Fraction(1),)))) != sorted(plain)
 
 
 def test_further_models_count() -> None:

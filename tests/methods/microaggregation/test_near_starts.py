@@ -12,11 +12,17 @@ from support.naive import naive_kernels as naive
 from support.tables.clustering_problems import loss_of, problem_of, problems
 from support.tables.random_tables import repeatable
 from tclose.kernels.clustering.mdav import mdav
+from tclose.kernels.refinement.repair import WAYS
 from tclose.methods.clustering_problem import Clustering, ClusteringProblem
 from tclose.methods.method import Method
 from tclose.methods.microaggregation import near_starts, starts
 from tclose.methods.microaggregation.natural_classes import find_natural
-from tclose.methods.microaggregation.near_starts import NearStart, cluster_near, merge_above
+from tclose.methods.microaggregation.near_starts import (
+    Merged,
+    NearStart,
+    cluster_near,
+    merge_above,
+)
 from tclose.methods.microaggregation.starts import choose_start, cluster_by_subsets
 from tclose.methods.scaling import take_scaled
 from tclose.model.array_types import Int64
@@ -51,7 +57,7 @@ def test_merged_classes_are_within_t_and_lose_what_is_said(problem: ClusteringPr
     near = cluster_near(problem, np.arange(problem.keys[0].size), problem.k).labels
     found = merge_above(problem, near, FAR)
     assert found is not None
-    labels, lost = found
+    labels, lost, _ = found
     assert lost == pytest.approx(lose(problem, labels))
     assert not is_above(problem, labels)
     if not is_above(problem, near):
@@ -69,10 +75,11 @@ def test_a_start_before_a_search_loses_no_more_than_a_share(problem: ClusteringP
         n_classes = int(plain.labels.max()) + 1
         found = near_of(problem).find_before(loss, plain.labels, is_searched=is_searched)
         if found is not None:
-            is_few = found.labels.max() + 1 < near_starts.LEAST_CLASSES * n_classes
+            kept = (found.labels.max() + 1) / (near_starts.LEAST_CLASSES * n_classes)
+            of_few = max(near_starts.MUCH_LESS, min(kept**0.5, 1.0))
             near = cluster_near(problem, np.arange(plain.labels.size), problem.k).labels
             is_merged = is_above(problem, near) and not find_natural(problem)[1].any()
-            most = (share if is_merged else 1.0) * (near_starts.MUCH_LESS if is_few else 1.0) * loss
+            most = (share if is_merged else 1.0) * of_few * loss
             assert lose(problem, found.labels) <= most + 1e-9
             assert np.bincount(found.labels).min() >= problem.k
             assert not is_above(problem, found.labels)
@@ -227,7 +234,7 @@ def test_an_outlier_does_not_decide() -> None:
         assert found is not None
         again = merge_above(one, found.labels, FAR)
         assert again is not None
-        assert again[1] == pytest.approx(lose(problem, found.labels))
+        assert again.loss == pytest.approx(lose(problem, found.labels))
 
 
 @repeatable
@@ -294,14 +301,18 @@ def test_what_falls_fast_enough_the_more_records_there_are_is_tried(
     """One in 16 lose 6, and one in 4 of them 3: all are taken to lose 1.5 times what they may."""
     of_thinned = dict(zip((16, 4), lost, strict=True))
 
-    def lose_thinned(_: NearStart, rows: Int64, size: int, one_in: int, most_lost: float) -> float:
+    def merge_thinned(
+        _: NearStart, rows: Int64, size: int, one_in: int, most_lost: float
+    ) -> Merged | None:
         assert (rows.size, size) == (64, 3)
-        return of_thinned[one_in] if of_thinned[one_in] <= most_lost + 1e-12 else np.inf
+        loss = of_thinned[one_in] / one_in
+        is_asked = of_thinned[one_in] <= most_lost + 1e-12
+        return Merged(np.empty(0, np.int64), loss, WAYS[one_in == 4]) if is_asked else None
 
     monkeypatch.setattr(near_starts, "JUDGED_RECORDS", (4, 16, 40))
-    monkeypatch.setattr(NearStart, "_lose_thinned", lose_thinned)
+    monkeypatch.setattr(NearStart, "_merge_thinned", merge_thinned)
     near = near_of(problem_of(list(range(64)), ["a"] * 64, list(range(64))))
-    assert near._may_do(np.arange(64), 3, 1.0) == is_asked
+    assert near._judge(np.arange(64), 3, 1.0) == ([WAYS[1]] if is_asked else [])
 
 
 def test_thinned_records_are_of_all_parts_and_lose_as_they_do(
@@ -313,9 +324,10 @@ def test_thinned_records_are_of_all_parts_and_lose_as_they_do(
     near = near_of(problem)
     taken = near_starts._take(problem, np.arange(2, 80, 4))
     labels = cluster_near(taken, np.arange(20), 3).labels
-    lost = near._lose_thinned(np.arange(80), 3, 4, np.inf)
-    assert lost == pytest.approx(4 * lose(taken, labels))
-    assert near._lose_thinned(np.arange(80), 3, 4, 0.0) == np.inf
+    merged = near._merge_thinned(np.arange(80), 3, 4, np.inf)
+    assert merged is not None
+    assert merged.loss == pytest.approx(lose(taken, labels))
+    assert near._merge_thinned(np.arange(80), 3, 4, 0.0) is None
     assert clustered == [20, 20]
 
 

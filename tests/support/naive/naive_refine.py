@@ -15,7 +15,7 @@ import numpy as np
 from support.naive import naive_kernels as naive
 from support.tables.classed_records import ClassedRecords
 from tclose.kernels.emd.least_distance import RangeWorks
-from tclose.kernels.refinement.repair import LEAST_COST, N_PARTNERS
+from tclose.kernels.refinement.repair import LEAST_COST, N_PARTNERS, NEAR, WAYS
 
 Classes = list[list[int]]
 # Rows that go from the first class to the second, and from the second to the first.
@@ -223,9 +223,17 @@ def mean_cluster_emd(values: Sequence[float], n_subsets: int) -> Fraction:
 
 
 def rank_partners(
-    centres: np.ndarray, levels: np.ndarray, weights: np.ndarray, sizes: np.ndarray, c: int
+    centres: np.ndarray,
+    levels: np.ndarray,
+    weights: np.ndarray,
+    sizes: np.ndarray,
+    c: int,
+    most: float = math.inf,
 ) -> list[tuple[float, int]]:
-    """What each other class costs class c (Ward), and its number: the cheapest first."""
+    """What each other class costs class c (Ward), and its number: the cheapest first.
+
+    ``most``: as how many records a class counts at most.
+    """
     ranked = []
     for other in range(len(sizes)):
         if other == c or sizes[other] == 0:
@@ -235,8 +243,8 @@ def rank_partners(
             distance += float(difference) * float(difference)  # a power may round otherwise
         for weight in weights[levels[c] != levels[other]]:
             distance += float(weight)
-        cost = distance * int(sizes[c]) * int(sizes[other]) / int(sizes[c] + sizes[other])
-        ranked.append((cost, other))
+        ours, theirs = min(float(sizes[c]), most), min(float(sizes[other]), most)
+        ranked.append((distance * ours * theirs / (ours + theirs), other))
     return sorted(ranked)
 
 
@@ -245,14 +253,28 @@ def merge_above(
     classes: Classes,
     above: Sequence[int],
     is_close: Callable[[list[int]], bool],
-    excess: "Excess",
+    bounds: "Bounds",
 ) -> Classes:
     """Classes of which those above a limit take in the cheapest partner that makes them close.
 
-    Where none does they take in, on the way, the one that brings them nearest for what it costs.
-    ``columns``: as in clustering.
+    Where none does they take in, on the way, the one with which most is cancelled for what it
+    costs. Of all ways to do so the result of the cheapest. ``columns``: as in clustering.
     """
+    found = [_merge(columns, classes, above, is_close, bounds.copy(), way) for way in WAYS]
+    return min(found, key=lambda of_way: of_way[0])[1]
+
+
+def _merge(
+    columns: tuple[np.ndarray, np.ndarray, np.ndarray],
+    classes: Classes,
+    above: Sequence[int],
+    is_close: Callable[[list[int]], bool],
+    bounds: "Bounds",
+    way: tuple[bool, float],
+) -> tuple[float, Classes]:
+    """What all unions of a way cost, and the classes."""
     numeric, nominal, weights = columns
+    in_turn, most = way
     classes = [list(rows) for rows in classes]
     sizes = np.array([len(rows) for rows in classes])
     centres = np.zeros((len(classes), len(numeric)))
@@ -263,43 +285,72 @@ def merge_above(
         for j, codes in enumerate(nominal):
             counts = Counter(codes[rows].tolist())
             levels[c, j] = min(counts, key=lambda code: (-counts[code], code))
-    for c in above:
-        is_done = not sizes[c]
-        while not is_done and (ranked := rank_partners(centres, levels, weights, sizes, c)):
-            partners = ranked[:N_PARTNERS]
-            close = [p for _, p in partners if is_close(classes[c] + classes[p])]
-            other = close[0] if close else excess.choose(c, partners, sizes)
-            is_done = bool(close)
-            centres[c] += sizes[other] / (sizes[c] + sizes[other]) * (centres[other] - centres[c])
-            levels[c] = levels[other if sizes[other] > sizes[c] else c]
-            classes[c], classes[other] = classes[c] + classes[other], []
-            sizes[c], sizes[other] = sizes[c] + sizes[other], 0
-            excess.works.of_classes[:, c] += excess.works.of_classes[:, other]
-    return [sorted(rows) for rows in classes if rows]
+    far = {c: 0.0 if in_turn else bounds.sum_excess(c, sizes[c]) for c in above}
+    total = 0.0
+    while far:
+        c = max(far, key=lambda one: (far[one], -one))
+        if not sizes[c]:
+            del far[c]
+            continue
+        partners = rank_partners(centres, levels, weights, sizes, c, most)[:N_PARTNERS]
+        if not partners:
+            break
+        close = [found for found in partners if is_close(classes[c] + classes[found[1]])]
+        cost, other = close[0] if close else bounds.choose(c, partners, sizes)
+        size = sizes[c] + sizes[other]
+        ours, theirs = min(float(sizes[c]), most), min(float(sizes[other]), most)
+        total += cost * (ours + theirs) / (ours * theirs) * sizes[c] * sizes[other] / size
+        centres[c] += sizes[other] / size * (centres[other] - centres[c])
+        levels[c] = levels[other if sizes[other] > sizes[c] else c]
+        classes[c], classes[other] = classes[c] + classes[other], []
+        sizes[c], sizes[other] = size, 0
+        bounds.works.of_classes[:, c] += bounds.works.of_classes[:, other]
+        far[c] = math.inf if in_turn else bounds.sum_excess(c, size)
+        if close:
+            del far[c]
+    return total, [sorted(rows) for rows in classes if rows]
 
 
 @dataclass(frozen=True, eq=False)
-class Excess:
-    """What unions are above the limits, at least, by the works of ranges of their classes."""
+class Bounds:
+    """How far unions are from the table, at least, by the works of ranges of their classes."""
 
     works: RangeWorks
     limits: Sequence[float]
 
-    def choose(self, c: int, partners: Sequence[tuple[float, int]], sizes: np.ndarray) -> int:
-        """The partner that lowers what class c has most, for its cost; of equal ones the first."""
-        own = self.of((c, c), 2 * sizes[c])
-        best, most = partners[0][1], 0.0
+    def copy(self) -> "Bounds":
+        works = self.works._replace(of_classes=self.works.of_classes.copy())
+        return Bounds(works, self.limits)
+
+    def choose(
+        self, c: int, partners: Sequence[tuple[float, int]], sizes: np.ndarray
+    ) -> tuple[float, int]:
+        """The partner with which most is cancelled, for its cost; of equal ones the first."""
+        best, most = partners[0], 0.0
         for cost, other in partners:
-            gained = own - self.of((c, other), sizes[c] + sizes[other])
-            if gained > most * cost:
-                best, most = other, gained / max(cost, LEAST_COST)
+            gained = self.sum_cancelled(c, other, sizes) / max(cost, LEAST_COST)
+            if gained > most:
+                best, most = (cost, other), gained
         return best
 
-    def of(self, pair: tuple[int, int], size: int) -> float:
+    def sum_cancelled(self, c: int, other: int, sizes: np.ndarray) -> float:
         total = 0.0
         for a, limit in enumerate(self.limits):
-            least, (ours, theirs) = 0.0, self.works.of_classes[a, list(pair)]
-            for mine, other, of_table in zip(ours, theirs, self.works.of_table[a], strict=True):
-                least += abs((mine + other) / size - of_table)
-            total += max(0.0, least - limit)
+            own = self.of(a, (c, c), 2 * sizes[c])
+            if own > NEAR * limit:
+                size = sizes[c] + sizes[other]
+                theirs = self.of(a, (other, other), 2 * sizes[other])
+                united = self.of(a, (c, other), size)
+                total += sizes[c] * own + sizes[other] * theirs - size * united
         return total
+
+    def sum_excess(self, c: int, size: int) -> float:
+        return sum(
+            max(0.0, self.of(a, (c, c), 2 * size) - limit) for a, limit in enumerate(self.limits)
+        )
+
+    def of(self, attribute: int, pair: tuple[int, int], size: int) -> float:
+        least, (ours, theirs) = 0.0, self.works.of_classes[attribute, list(pair)]
+        for mine, other, share in zip(ours, theirs, self.works.of_table[attribute], strict=True):
+            least += abs((mine + other) / size - share)
+        return least

@@ -1,7 +1,9 @@
 """A bound from below of the distance of a union of classes, from what is kept of each class.
 
-The values of an attribute are cut into ranges. Within one, the integral of the difference of two
-cumulative distributions is no more than that of its size, and integrals of a union are sums of its
+The values of an ordered attribute are cut into ranges. Within one, the integral of the difference
+of two cumulative distributions is no more than that of its size. Of a tree (see `tree`) the nodes
+by which most of the table would have to go have a range each, and all others share one: there a sum
+of differences is no more than that of their sizes. What ranges hold of a union are sums of its
 classes'. So a union takes a few additions, however many records it has, and needs none of them.
 """
 
@@ -20,7 +22,8 @@ N_RANGES = 2 * N_SHARES
 # Sums over the values of each range of how many records are up to them, in shares of all values.
 #   of_classes float64 (p, c, N_RANGES)   of p attributes and c classes, which unions add up
 #   of_table float64 (p, N_RANGES)        divided by the table's records
-# Zeros where values are not ordered, or all one.
+# Over a tree: sums over the nodes of a range of the records below, times the weight of the node.
+# Zeros where all values are one.
 RangeWorks = namedtuple("RangeWorks", "of_classes of_table")
 
 
@@ -33,7 +36,10 @@ def sum_ranges(labels, n_classes, references):
     for a in range(len(tables)):
         table = tables[a]
         n_steps = table.cumulative.size - 1
-        if table.paths.shape[0] > 0 or n_steps < 1:
+        if table.paths.shape[0] > 0:
+            _sum_nodes(labels, codes[a], table, of_classes[a], of_table[a])
+            continue
+        if n_steps < 1:
             continue
         ends = _cut_ranges(table.cumulative, n_steps)
         for r in range(N_RANGES):
@@ -46,6 +52,25 @@ def sum_ranges(labels, n_classes, references):
                     break
                 of_class[r] += (ends[r + 1] - max(ends[r], code)) / n_steps
     return RangeWorks(of_classes, of_table)
+
+
+@kernel
+def _sum_nodes(labels, codes, table, of_classes, of_table):
+    """Write what the ranges of nodes hold of each class, (c, N_RANGES), and of the table."""
+    range_of = np.full(table.weights.size, N_RANGES - 1)
+    works = table.weights * table.below / table.n_records
+    left = works.copy()
+    for r in range(min(N_RANGES - 1, left.size)):
+        largest = np.argmax(left)
+        range_of[largest], left[largest] = r, -1.0
+    for node in range(works.size):
+        of_table[range_of[node]] += works[node]
+    for i in range(labels.size):
+        for step in range(table.paths.shape[1]):
+            node = table.paths[codes[i], step]
+            if node < 0:
+                break
+            of_classes[labels[i], range_of[node]] += table.weights[node]
 
 
 @kernel

@@ -20,7 +20,8 @@ SURELY = 1e-9
 
 # Boxes b, and the classes in them, box by box; those that were taken in are behind a box's others.
 #   numeric float64 (d, c), nominal int32 (q, c), weights float64 (q,)   points of the classes
-#   sizes float64 (c,)        records of each
+#   sizes float64 (c,)        records of each, as far as they count
+#   most float64              of how many records a class counts as, at most
 #   costs float64 (c,)        of those that were looked at last
 #   classes, places int64 (c,)   number of each, and where each number is
 #   box_of int64 (c,)         the box of each number
@@ -30,12 +31,12 @@ SURELY = 1e-9
 #   least float64 (b,)        what a class of each box costs at least
 Boxes = namedtuple(
     "Boxes",
-    "numeric nominal weights sizes costs classes places box_of starts stops low high lowest "
+    "numeric nominal weights sizes most costs classes places box_of starts stops low high lowest "
     "highest smallest least",
 )
 
 
-def make_boxes(centres, levels, weights, sizes):
+def make_boxes(centres, levels, weights, sizes, most=np.inf):
     """Boxes of near classes.
 
     Parameters
@@ -43,11 +44,13 @@ def make_boxes(centres, levels, weights, sizes):
     centres, levels, weights : float64 (c, d), int32 (c, q), float64 (q,): points of the classes,
         and what a difference of codes counts
     sizes : int64 (c,): records of each class, none of which is empty
+    most : float64, as how many records a class counts at most; with 1 all count alike, and what is
+        cheapest is nearest
     """
     numeric, nominal = np.ascontiguousarray(centres.T), np.ascontiguousarray(levels.T)
     classes, starts = cut_boxes(numeric, nominal, weights, BOX_CLASSES)
     numeric, nominal = numeric.take(classes, axis=1), nominal.take(classes, axis=1)
-    sizes, n_boxes = sizes[classes].astype(np.float64), starts.size - 1
+    sizes, n_boxes = np.minimum(sizes[classes], float(most)), starts.size - 1
     low, high = find_ranges(numeric, starts)
     lowest, highest = find_ranges(nominal, starts)
     smallest = np.minimum.reduceat(sizes, starts[:-1])
@@ -55,27 +58,30 @@ def make_boxes(centres, levels, weights, sizes):
     places[classes] = np.arange(classes.size)
     box_of[classes] = np.repeat(np.arange(n_boxes), np.diff(starts))
     return Boxes(
-        numeric, nominal, weights, sizes, np.empty(sizes.size), classes, places, box_of,
+        numeric, nominal, weights, sizes, most, np.empty(sizes.size), classes, places, box_of,
         starts[:-1], starts[1:].copy(), low, high, lowest, highest, smallest, np.empty(n_boxes),
     )  # fmt: skip
 
 
 @kernel(borrows=True)
-def take_in(boxes, c, other):
-    """Have class c take in another one: its centre moves, its codes are those of the larger."""
+def take_in(boxes, c, other, sizes):
+    """Have class c take in another one: its centre moves, its codes are those of the larger.
+
+    ``sizes`` int64 (c,): records of each class.
+    """
     at, of_other, b = boxes.places[c], boxes.places[other], boxes.box_of[c]
-    numeric, nominal, sizes = boxes.numeric, boxes.nominal, boxes.sizes
-    share = sizes[of_other] / (sizes[at] + sizes[of_other])
+    numeric, nominal, size = boxes.numeric, boxes.nominal, sizes[c] + sizes[other]
+    share = sizes[other] / size
     for j in range(numeric.shape[0]):
         numeric[j, at] += share * (numeric[j, of_other] - numeric[j, at])
         boxes.low[j, b] = min(boxes.low[j, b], numeric[j, at])
         boxes.high[j, b] = max(boxes.high[j, b], numeric[j, at])
     for j in range(nominal.shape[0]):
-        if sizes[of_other] > sizes[at]:
+        if sizes[other] > sizes[c]:
             nominal[j, at] = nominal[j, of_other]
         boxes.lowest[j, b] = min(boxes.lowest[j, b], nominal[j, at])
         boxes.highest[j, b] = max(boxes.highest[j, b], nominal[j, at])
-    sizes[at] += sizes[of_other]
+    boxes.sizes[at] = min(size, boxes.most)
     _take_out(boxes, other)
 
 
@@ -97,7 +103,8 @@ def _take_out(boxes, c):
 def rank_partners(boxes, c, costs, partners):
     """Find the classes that class c could take in at the least cost, the cheapest first.
 
-    The cost is the growth of the squared error (Ward); of equal ones the first class comes first.
+    The cost is the growth of the squared error (Ward) of classes of as many records as count; of
+    equal ones the first class comes first.
     Classes that were taken in are left out. ``costs`` and ``partners``, float64 and int64 (m,), are
     written; returns how many there are.
     """
@@ -154,15 +161,15 @@ def _enter_box(boxes, b, at, costs, partners, n_found):
         if i == at or cost == np.inf:
             continue
         if n_found < most:
-            _put_below(costs, partners, n_found, cost, other)
+            put_below(costs, partners, n_found, cost, other)
             n_found += 1
         elif _precedes(cost, other, costs[0], partners[0]):
-            _put_on_top(costs, partners, most, cost, other)
+            put_on_top(costs, partners, most, cost, other)
     return n_found
 
 
 @kernel(borrows=True)
-def _put_below(costs, partners, place, cost, other):
+def put_below(costs, partners, place, cost, other):
     """Add one to a heap that ends before a place."""
     while place > 0:
         above = (place - 1) // 2
@@ -174,7 +181,7 @@ def _put_below(costs, partners, place, cost, other):
 
 
 @kernel(borrows=True)
-def _put_on_top(costs, partners, size, cost, other):
+def put_on_top(costs, partners, size, cost, other):
     """Have one take the place of the first in a heap of so many."""
     place = 0
     while 2 * place + 1 < size:
@@ -196,7 +203,7 @@ def _sort_heap(costs, partners, size):
     for last in range(size - 1, 0, -1):
         cost, other = costs[last], partners[last]
         costs[last], partners[last] = costs[0], partners[0]
-        _put_on_top(costs, partners, last, cost, other)
+        put_on_top(costs, partners, last, cost, other)
 
 
 @kernel(inline="always")

@@ -1,7 +1,9 @@
 """Merging of classes that are above t, with as little loss as possible.
 
-The distance of a union is at most the larger of the two (Li et al. 2007, Fact 2), so
-merging always ends, with one class of all records at the latest.
+Always the class that is farthest above t takes in another one, as in Algorithm 1 (Soria-Comas et
+al. 2015, section 5); which one is another question here. Or each is brought within t in turn. The
+distance of a union is at most the larger of the two (Li et al. 2007, Fact 2), so merging always
+ends, with one class of all records at the latest.
 """
 
 import numpy as np
@@ -11,14 +13,29 @@ from tclose.kernels.compiler import kernel
 from tclose.kernels.emd.least_distance import bound_union, sum_ranges
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.reference import distance_to
-from tclose.kernels.refinement.near_classes import make_boxes, rank_partners, take_in
+from tclose.kernels.refinement.near_classes import (
+    make_boxes,
+    put_below,
+    put_on_top,
+    rank_partners,
+    take_in,
+)
 
 # Partners that are tried, nearest first, before one of them is taken on the way to a larger union.
 N_PARTNERS = 64
 # Of these the first, which are ranked alone before all are: mostly one of them will do.
 N_FIRST = 8
+# Ways to merge: whether each class is brought within every limit in turn, and as how many records
+# a class counts at most in what it costs. Where confidential values depend little on
+# quasi-identifiers, in turn half as much is lost as from the farthest on, and otherwise several
+# times as much, in a few large classes. Of large natural classes the nearest lose half of what the
+# cheapest do.
+Way = tuple[bool, float]
+WAYS: tuple[Way, ...] = ((False, np.inf), (False, 1.0), (True, np.inf))
 # What a partner is taken to cost at least, where it is at the same place.
 LEAST_COST = 1e-9
+# What share of its limit a class may be away from the table by an attribute to be near it.
+NEAR = 0.5
 # By which a distance is more than a limit, whatever both are rounded by.
 SURELY = 1e-6
 
@@ -109,30 +126,12 @@ def _merge_sorted(ours, theirs, united):
             j += 1
 
 
-@kernel
-def _unite_sorted(ours, theirs):
-    """Ascending rows of two arrays as those of one: int64 (p, s)."""
-    united = np.empty((ours.shape[0], ours.shape[1] + theirs.shape[1]), dtype=np.int64)
-    for a in range(united.shape[0]):
-        _merge_sorted(ours[a], theirs[a], united[a])
-    return united
-
-
 @kernel(borrows=True)
-def _may_be_close(distances, works, pair, sizes, tables):
-    """Return whether the union of a pair of classes can be within every limit.
-
-    Where values are ordered, its distance is no less than `bound_union`. Elsewhere it is a norm of
-    the difference from the table, and at most 1: of a union it is no less than the first one's
-    share of its own distance, less the other's share, whatever that is like.
-    """
-    c, other = pair
-    size = sizes[c] + sizes[other]
+def _may_be_close(works, pair, sizes, tables):
+    """Return whether the union of a pair of classes can be within every limit, by the bounds."""
+    size = sizes[pair[0]] + sizes[pair[1]]
     for a in range(len(tables)):
-        limit = tables[a].limit + SURELY
-        if (sizes[c] * distances[a] - sizes[other]) / size > limit:
-            return False
-        if bound_union(works, a, pair, size) > limit:
+        if bound_union(works, a, pair, size) > tables[a].limit + SURELY:
             return False
     return True
 
@@ -154,25 +153,22 @@ def _is_union_close(ours, theirs, tables):
 
 
 @kernel
-def _find_partner(chains, works, boxes, c, ours, references):
+def _find_partner(chains, works, boxes, c, references):
     """The first partner whose union with c is close; if there is none, the best on the way, or -1.
 
-    Also whether it is close, and the cost. ``ours`` int64 (p, s): positions of the values of c,
-    ascending.
+    Also whether it is close, and what it costs by the boxes.
     """
     (codes, tables), sizes = references, chains[2]
     costs, partners = np.empty(N_PARTNERS), np.empty(N_PARTNERS, dtype=np.int64)
-    distances = np.empty(len(tables))
-    for a in range(len(tables)):
-        is_tree = tables[a].paths.shape[0] > 0
-        distances[a] = distance_to(ours[a], tables[a]) if is_tree else 0.0
-    tried = 0
+    ours, tried = np.empty((0, 0), dtype=np.int64), 0  # sorted only where a partner may do
     for most in (N_FIRST, N_PARTNERS):
         n_ranked = rank_partners(boxes, c, costs[:most], partners[:most])
         for p in range(tried, n_ranked):
             other = partners[p]
-            if not _may_be_close(distances, works, (c, other), sizes, tables):
+            if not _may_be_close(works, (c, other), sizes, tables):
                 continue
+            if ours.size == 0:
+                ours = _gather_sorted(chains, c, codes)
             if _is_union_close(ours, _gather_sorted(chains, other, codes), tables):
                 return other, True, costs[p]
         tried = n_ranked
@@ -180,31 +176,50 @@ def _find_partner(chains, works, boxes, c, ours, references):
             break
     if not tried:
         return np.int64(-1), False, 0.0
-    best = _find_nearer(works, c, costs[:tried], partners[:tried], sizes, tables)
+    best = _find_opposite(works, c, costs[:tried], partners[:tried], sizes, tables)
     return partners[best], False, costs[best]
 
 
 @kernel(borrows=True)
-def _find_nearer(works, c, costs, partners, sizes, tables):
-    """Place of the partner that brings a class nearest to its limits for what it costs.
+def _find_opposite(works, c, costs, partners, sizes, tables):
+    """Place of the partner with which most is cancelled of what both are off, for what it costs.
 
-    The first where distances have no bound, or none brings it nearer.
+    The first where nothing is cancelled.
     """
-    best, most, own = 0, 0.0, _sum_excess(works, (c, c), 2 * sizes[c], tables)
+    best, most = 0, 0.0
     for p in range(partners.size):
-        other = partners[p]
-        gained = own - _sum_excess(works, (c, other), sizes[c] + sizes[other], tables)
-        if gained > most * costs[p]:
-            best, most = p, gained / max(costs[p], LEAST_COST)
+        cancelled = _sum_cancelled(works, (c, partners[p]), sizes, tables)
+        gained = cancelled / max(costs[p], LEAST_COST)
+        if gained > most:
+            best, most = p, gained
     return best
 
 
 @kernel(borrows=True)
-def _sum_excess(works, pair, size, tables):
-    """By how much a union of two classes is above the limits, at least."""
+def _sum_cancelled(works, pair, sizes, tables):
+    """By how much a union is less off than both its classes, over their records: by the bounds.
+
+    Of attributes by which the first class is not near the table: the others ask for nothing.
+    """
+    c, other = pair
+    cancelled = 0.0
+    for a in range(len(tables)):
+        own = bound_union(works, a, (c, c), 2 * sizes[c])
+        if own <= NEAR * tables[a].limit:
+            continue
+        theirs = bound_union(works, a, (other, other), 2 * sizes[other])
+        size = sizes[c] + sizes[other]
+        united = bound_union(works, a, pair, size)
+        cancelled += sizes[c] * own + sizes[other] * theirs - size * united
+    return cancelled
+
+
+@kernel(borrows=True)
+def _sum_excess(works, c, size, tables):
+    """By how much a class is above the limits, at least."""
     excess = 0.0
     for a in range(len(tables)):
-        excess += max(0.0, bound_union(works, a, pair, size) - tables[a].limit)
+        excess += max(0.0, bound_union(works, a, (c, c), 2 * size) - tables[a].limit)
     return excess
 
 
@@ -223,9 +238,11 @@ def _join_chains(chains, c, other):
 
 
 def merge_classes(  # noqa: PLR0913 (records, their classes, and what these are held to)
-    numeric, nominal, weights, labels, sizes, above, references, most_cost
+    numeric, nominal, weights, labels, sizes, above, references, most_cost, ways=WAYS
 ):
-    """Merge each class of ``above`` with others until it is within every limit.
+    """Merge classes of ``above`` with others until each is within every limit.
+
+    In each of some ways; the cheapest result is taken.
 
     Parameters
     ----------
@@ -241,10 +258,19 @@ def merge_classes(  # noqa: PLR0913 (records, their classes, and what these are 
     -------
     labels : int64 (n,), renumbered from 0 without gaps
     n_classes : number of classes left, 0 if it was given up
+    way : the one that was taken; the first if it was given up
     """
-    chains, centres, levels = _find_centres(numeric, nominal, labels, sizes)
-    boxes = make_boxes(centres, levels, weights, sizes)
-    return _merge(labels, chains, boxes, above, references, most_cost)
+    merged, n_left, taken = labels, 0, ways[0]
+    for way in ways:
+        in_turn, most_counted = way
+        chains, centres, levels = _find_centres(numeric, nominal, labels, sizes)
+        boxes = make_boxes(centres, levels, weights, sizes, most_counted)
+        found, n_classes, cost = _merge(
+            labels, chains, boxes, above, references, most_cost, in_turn
+        )
+        if n_classes and (not n_left or cost < most_cost):
+            merged, n_left, most_cost, taken = found, n_classes, cost, way
+    return merged, n_left, taken
 
 
 @kernel
@@ -256,25 +282,45 @@ def _find_centres(numeric, nominal, labels, sizes):
 
 
 @kernel
-def _merge(labels, chains, boxes, above, references, most_cost):
+def _merge(labels, chains, boxes, above, references, most_cost, in_turn):
+    """Merge; the labels, how many classes are left, 0 if it was given up, and the cost."""
     first, following, sizes = chains
-    works = sum_ranges(labels, sizes.size, references)
-    cost = 0.0
-    for c in above:
+    works, tables = sum_ranges(labels, sizes.size, references), references[1]
+    excess, farthest = np.empty(above.size), np.empty(above.size, dtype=np.int64)
+    for i in range(above.size):  # of equally far ones the first is on top
+        c = above[i]
+        far = 0.0 if in_turn else _sum_excess(works, c, sizes[c], tables)
+        put_below(excess, farthest, i, far, -c)
+    n_above, cost = above.size, 0.0
+    while n_above:
+        c = -farthest[0]
         close = sizes[c] == 0
-        ours = _gather_sorted(chains, c, references[0])
-        while not close:
-            other, close, more = _find_partner(chains, works, boxes, c, ours, references)
+        if not close:
+            other, close, more = _find_partner(chains, works, boxes, c, references)
             if other < 0:
                 break
-            cost += more
+            cost += _find_cost(more, boxes.most, sizes[c], sizes[other])
             if cost > most_cost:
-                return labels, 0
-            ours = _unite_sorted(ours, _gather_sorted(chains, other, references[0]))
+                return labels, 0, cost
+            take_in(boxes, c, other, sizes)
             _join_chains(chains, c, other)
-            take_in(boxes, c, other)
             works.of_classes[:, c] += works.of_classes[:, other]
-    return _renumber(first, following, sizes)
+        if close:
+            n_above -= 1
+            put_on_top(excess, farthest, n_above, excess[n_above], farthest[n_above])
+        else:
+            far = np.inf if in_turn else _sum_excess(works, c, sizes[c], tables)
+            put_on_top(excess, farthest, n_above, far, -c)
+    merged, n_classes = _renumber(first, following, sizes)
+    return merged, n_classes, cost
+
+
+@kernel(inline="always")
+def _find_cost(cost, most, size, other_size):
+    """What a union costs, of its cost by classes that count as so many records at most."""
+    counted, others = min(size, most), min(other_size, most)
+    distance = cost * (counted + others) / (counted * others)
+    return distance * size * other_size / (size + other_size)
 
 
 @kernel

@@ -65,7 +65,7 @@ def _are_above(problem: ClusteringProblem, labels: Int64) -> bool:
 def _count_released(problem: ClusteringProblem, labels: Int64) -> int:
     """Classes once those above t are merged, and those that release the same are one, nearly."""
     merged = merge_above(problem, labels, np.inf)
-    order, starts = group_classes(labels if merged is None else merged[0])
+    order, starts = group_classes(labels if merged is None else merged.labels)
     scaled, sizes = problem.scaled, np.diff(starts)
     means = [np.add.reduceat(values[order], starts[:-1]) / sizes for values in scaled.numeric]
     priority = np.arange(scaled.n_levels)

@@ -5,17 +5,19 @@ until they are within it, which loses the more, the more confidential values dep
 quasi-identifiers. So what it loses is measured, before a search is spent on it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import log
-from operator import itemgetter
+from math import log, sqrt
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tclose.kernels.clustering.blocks import cut_blocks
 from tclose.kernels.clustering.mdav import mdav
-from tclose.kernels.refinement.repair import merge_classes
+from tclose.kernels.refinement.repair import WAYS, Way, merge_classes
 from tclose.kernels.refinement.search import LEAST_GAIN
 from tclose.methods.clustering_problem import (
     FEW_RECORDS,
@@ -51,7 +53,8 @@ LEAST_CLASSES = 2 / 3
 # with two confidential attributes 317 classes, one of 2,452 records, lost a tenth less than 3,269,
 # and range counts were off by three times as much.
 MOST_OF_RECORDS, LARGE_CLASS = 0.1, 20
-# What fewer may lose, as a share of what as many may.
+# What the fewest may lose, as a share of what as many may; others the root of the share that they
+# are of as many.
 MUCH_LESS = 0.25
 # What those may lose of many records to be searched first, as a share of what the balanced start
 # loses: a search from this one ends with as much, after many rounds.
@@ -89,8 +92,8 @@ class NearStart:
         if found is None:
             return None
         lost = measure_released(self.problem.scaled, found.labels)
-        is_few = found.labels.max() + 1 < LEAST_CLASSES * (balanced.max() + 1)
-        if is_few and lost > MUCH_LESS * most_lost:
+        share = (found.labels.max() + 1) / (LEAST_CLASSES * (balanced.max() + 1))
+        if lost > max(MUCH_LESS, min(sqrt(share), 1.0)) * most_lost:
             return None
         if NEAR_RECORDS < balanced.size <= SEARCHED_RECORDS:
             return self._find_best(lost, SEARCHED_RECORDS, lost) or found
@@ -125,10 +128,10 @@ class NearStart:
             for is_kept in self._list_kept()
             if (one := self._merge(size, is_kept, most_of_each, SEARCHED_RECORDS)) is not None
         ]
-        least = min((lost for _, lost in found), default=0.0)
+        least = min((one.loss for one in found), default=0.0)
         nearly = NEARLY_LEAST * least if least <= most_lost else -np.inf
-        found = [(labels, lost) for labels, lost in found if lost <= nearly]
-        return [Clustering(labels) for labels, _ in sorted(found, key=itemgetter(1))[:MOST_ALIKE]]
+        found = sorted((one for one in found if one.loss <= nearly), key=attrgetter("loss"))
+        return [Clustering(one.labels) for one in found[:MOST_ALIKE]]
 
     def _find_best(
         self, most_lost: float, most_records: int, most_unmerged: float
@@ -138,8 +141,8 @@ class NearStart:
         for is_kept in self._list_kept():
             found = self._merge(self.problem.k, is_kept, most_lost, most_records, most_unmerged)
             if found is not None:
-                most_lost = most_unmerged = found[1]
-                best = Clustering(found[0])
+                most_lost = most_unmerged = found.loss
+                best = Clustering(found.labels)
         return best
 
     def _list_kept(self) -> list[NDArray[np.bool_]]:
@@ -154,77 +157,90 @@ class NearStart:
         most_lost: float,
         most_records: int,
         most_unmerged: float = -np.inf,
-    ) -> tuple[Int64, float] | None:
+    ) -> "Merged | None":
         """Clusters beside the natural classes that are kept, as from `merge_above`.
 
         ``most_records``: that MDAV clusters together. None where nothing may be lost: equal records
         would be joined one by one, for no gain.
         """
         rest = np.flatnonzero(~is_kept[self.groups])
-        if most_lost <= LEAST_GAIN or (
-            rest.size > MOST_UNJUDGED and not self._may_do(rest, size, most_lost)
-        ):
+        ways = WAYS if rest.size <= MOST_UNJUDGED else self._judge(rest, size, most_lost)
+        if most_lost <= LEAST_GAIN or not ways:
             return None
         start = keep_natural(
             self.problem, self.groups, is_kept,
             lambda rows: cluster_near(self.problem, rows, size, most_records),
         )  # fmt: skip
-        merged = merge_above(self.problem, start.labels, most_lost, most_unmerged)
-        return None if merged is None or self._is_lump(merged[0]) else merged
+        merged = merge_above(self.problem, start.labels, most_lost, most_unmerged, ways)
+        return None if merged is None or self._is_lump(merged.labels) else merged
 
     def _is_lump(self, labels: Int64) -> bool:
         """Return whether a class has so many of the records that they are of little use."""
         sizes = np.bincount(labels)
         return bool(sizes.max() > max(MOST_OF_RECORDS * labels.size, LARGE_CLASS * self.problem.k))
 
-    def _may_do(self, rows: Int64, size: int, most_lost: float) -> bool:
-        """Return whether near clusters of some rows can lose so little, by a few of the rows.
+    def _judge(self, rows: Int64, size: int, most_lost: float) -> Sequence[Way]:
+        """The way to merge near clusters of some rows; none if they cannot lose so little.
 
-        The more there are, the less is lost, as near ones are nearer, and more are at hand to be
-        merged with; from all of them it is taken to fall as from the last ones before. A start that
-        is refused takes little time then, and privacy depends on none.
+        By a few of the rows. The more there are, the less is lost, as near ones are nearer, and
+        more are at hand to be merged with; from all of them it is taken to fall as from the last
+        ones before. A start that is refused takes little time then, and privacy depends on none.
         """
         one_in = [rows.size // n for n in JUDGED_RECORDS if rows.size >= 2 * n]
         most_lost *= FALLS_FASTER
-        lost = self._lose_thinned(rows, size, one_in[0], FIRST_MARGIN * most_lost)
+        found = self._merge_thinned(rows, size, one_in[0], FIRST_MARGIN * most_lost)
         for before, after in pairwise(one_in):
-            if lost == np.inf:
+            if found is None:
                 break
+            lost = before * found.loss
             steps = log(after) / log(before / after)  # from these to all, of those to these
             most_after = (most_lost * lost**steps) ** (1 / (1 + steps))
-            lost = self._lose_thinned(rows, size, after, most_after)
-        return lost < np.inf
+            found = self._merge_thinned(rows, size, after, most_after)
+        return [] if found is None else [found.way]
 
-    def _lose_thinned(self, rows: Int64, size: int, one_in: int, most_lost: float) -> float:
-        """The loss of all rows if they lose as one in so many do; inf if that is above a limit."""
+    def _merge_thinned(
+        self, rows: Int64, size: int, one_in: int, most_lost: float
+    ) -> "Merged | None":
+        """Near clusters of one in so many rows, if all lose no more as these do."""
         members = rows[one_in // 2 :: one_in]
         sample = _take(self.problem, members)
         near = cluster_near(sample, np.arange(members.size), size)
-        found = merge_above(sample, near.labels, most_lost / one_in)
-        return np.inf if found is None else one_in * found[1]
+        return merge_above(sample, near.labels, most_lost / one_in)
+
+
+class Merged(NamedTuple):
+    """Labels (n,) in which classes above t are merged, their loss, and the way that was taken."""
+
+    labels: Int64
+    loss: float
+    way: Way
 
 
 def merge_above(
-    problem: ClusteringProblem, labels: Int64, most_lost: float, most_unmerged: float = -np.inf
-) -> tuple[Int64, float] | None:
-    """Labels (n,) in which classes above t are merged until they are within it, and their loss.
+    problem: ClusteringProblem,
+    labels: Int64,
+    most_lost: float,
+    most_unmerged: float = -np.inf,
+    ways: Sequence[Way] = WAYS,
+) -> Merged | None:
+    """Merge classes above t until they are within it.
 
     None if they lose more than ``most_lost``, or than ``most_unmerged`` where none is above t; it
     is given up as soon as that is known.
     """
     scaled, (order, starts) = problem.scaled, group_classes(labels)
-    loss = measure_released(scaled, labels)
+    loss, way = measure_released(scaled, labels), ways[0]
     above = find_above(order, starts, problem.codes, problem.distributions, problem.max_emds)
     most_lost = max(most_lost, -np.inf if above.size else most_unmerged)
     if above.size and loss <= most_lost:
         tables = zip(problem.distributions, problem.max_emds, strict=True)
         references = problem.codes, tuple(make_target(d, limit) for d, limit in tables)
-        labels, n_classes = merge_classes(
+        labels, n_classes, way = merge_classes(
             by_ranges(scaled), scaled.nominal, released_weights(scaled), labels, np.diff(starts),
-            above, references, most_lost - loss,
+            above, references, most_lost - loss, ways,
         )  # fmt: skip
         loss = measure_released(scaled, labels) if n_classes else np.inf
-    return (labels, loss) if loss <= most_lost else None
+    return Merged(labels, loss, way) if loss <= most_lost else None
 
 
 def cluster_near(

@@ -18,17 +18,18 @@ from tclose.methods.clustering_problem import (
     Clustering,
     ClusteringProblem,
     SubsetCut,
-    group_classes,
 )
 from tclose.methods.microaggregation.halved_starts import find_halved
 from tclose.methods.microaggregation.natural_classes import find_natural, keep_natural
-from tclose.methods.microaggregation.near_starts import SEARCHED_RECORDS, NearStart
+from tclose.methods.microaggregation.near_starts import (
+    SEARCHED_RECORDS,
+    NearStart,
+    merge_above,
+)
 from tclose.methods.released_loss import measure_released
 from tclose.methods.scaling import Scaled, take_scaled
 from tclose.model.array_types import Int64
 
-# What more of the records may be in classes above t beside natural classes than in the plain start.
-MORE_ABOVE = 0.2
 # What halves may lose as a share of another start before a search, or without one: large classes
 # that lose a little less are of less use than small ones.
 HALVED_SHARE = 2 / 3
@@ -54,8 +55,7 @@ def choose_start(
     then. Before a short one of few records halves are found beside near clusters.
     """
     groups, is_natural = find_natural(problem)
-    balanced = _keep_natural(problem, plain, groups, is_natural)
-    loss = measure_released(problem.scaled, balanced.labels)
+    balanced, loss = _keep_natural(problem, plain, groups, is_natural)
     near, n_records = NearStart(problem, groups, is_natural), plain.labels.size
     if search == "long" and (first := near.find_first(loss)):
         return replace(
@@ -112,24 +112,22 @@ def _find_halves(near: NearStart, loss: float, labels: Int64) -> list[list[Clust
 
 def _keep_natural(
     problem: ClusteringProblem, plain: Clustering, groups: Int64, is_natural: NDArray[np.bool_]
-) -> Clustering:
+) -> tuple[Clustering, float]:
     """Natural classes, and the rest of the records cut into subsets of its own, or the plain start.
 
-    Where natural classes take too much of what the rest needs to be like the table, more of its
-    clusters are above t.
+    And what it loses. Natural classes are kept if they lose no more once what is above t beside
+    them is merged: where they take too much of what the rest needs to be like the table, much is.
     """
+    loss = measure_released(problem.scaled, plain.labels)
     if not is_natural.any():
-        return plain
+        return plain, loss
 
     def cluster(rows: Int64) -> Clustering:
         return cluster_by_subsets(take_scaled(problem.scaled, rows), _cut(problem, rows))
 
     start = keep_natural(problem, groups, is_natural, cluster)
-    kept, cut = start.labels, plain.labels
-    if measure_released(problem.scaled, kept) > measure_released(problem.scaled, cut):
-        return plain
-    more_above = _share_above(problem, kept) - _share_above(problem, cut)
-    return start if more_above <= MORE_ABOVE else plain
+    merged = merge_above(problem, start.labels, loss, loss)
+    return (plain, loss) if merged is None else (start, merged.loss)
 
 
 def cluster_by_subsets(scaled: Scaled, cut: SubsetCut) -> Clustering:
@@ -165,10 +163,3 @@ def _cut(problem: ClusteringProblem, rows: Int64) -> SubsetCut:
         n_clusters,
         cut.block_clusters,
     )
-
-
-def _share_above(problem: ClusteringProblem, labels: Int64) -> float:
-    """The share of the records in classes that do not hold what is asked."""
-    order, starts = group_classes(labels)
-    failing = ~problem.holds(order, starts)
-    return int(np.diff(starts)[failing].sum()) / int(order.size)

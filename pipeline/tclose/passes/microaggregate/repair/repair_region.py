@@ -128,7 +128,7 @@ class Merger:
 
     def _merge_some(self, labels: Int64, starts: Int64, above: Int64) -> Int64:
         scaled = self.scaled
-        labels, _ = merge_classes(
+        labels, _, _ = merge_classes(
             scaled.numeric, scaled.nominal, scaled.weights, labels, np.diff(starts), above,
             self._targets, np.inf,
         )  # fmt: skip
