@@ -25,6 +25,7 @@ METHODS: dict[str, dict[str, str | int]] = {
     THOROUGH: {"name": "t-closeness-first", "refine": 40},
     "absolute": {"name": "t-closeness-first", "losses": "absolute"},
     "mondrian": {"name": "mondrian"},
+    "merging": {"name": "microaggregate-and-merge"},
     "mdav, fast": {"name": "mdav", "refine": "fast", "losses": "relative"},
 }
 WORKERS = 2

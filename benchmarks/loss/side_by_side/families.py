@@ -1,6 +1,7 @@
 """Families of tables that searches are easily tuned past, each of any size and seed.
 
-Natural classes, heavy tails and outliers, rare categories, and ties; many columns are in `tables`.
+Natural classes, heavy tails and outliers, rare categories, ties, dependence; many columns are in
+`tables`.
 """
 
 from collections.abc import Callable
@@ -73,12 +74,23 @@ def ties(n_rows: int, seed: int) -> pa.Table:
     return pa.table(columns | {"aid": np.where(trait > 1, aid + 100, aid)})
 
 
+def dependence(n_rows: int, seed: int) -> pa.Table:
+    """A confidential number that follows a quasi-identifier: the old have four times as much."""
+    rng = _rng("dependence", seed)
+    age = np.clip(np.rint(45 + 20 * rng.standard_normal(n_rows)), 0, 99).astype(np.int64)
+    region = _name("r", np.minimum(rng.geometric(0.25, n_rows), 12))
+    sex = _name("s", rng.integers(0, 2, n_rows))
+    cost = np.round(np.exp(0.5 * rng.standard_normal(n_rows) + age / 40), 2)
+    return pa.table({"sex": sex, "region": region, "age": age, "cost": cost})
+
+
 # Of each family: its table, its nominal quasi-identifiers, and the confidential attribute.
 FAMILIES: dict[str, tuple[Callable[[int, int], pa.Table], tuple[str, ...], str]] = {
     "natural classes": (natural_classes, ("ward",), "pay"),
     "heavy tails": (heavy_tails, ("region",), "debt"),
     "rare categories": (rare_categories, ("trade", "origin", "faith"), "pay"),
     "ties": (ties, ("sex",), "aid"),
+    "dependence": (dependence, ("sex", "region"), "cost"),
 }
 
 

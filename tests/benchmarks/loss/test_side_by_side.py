@@ -81,6 +81,9 @@ def test_families_have_what_they_are_named_after() -> None:
     assert 0 < min(trades.values()) < 50 < max(trades.values())
     answers = family("ties", 9_000, 1).read()["answer1"]
     assert len(answers.unique()) == 5
+    dependence = family("dependence", 9_000, 1).read()
+    age, cost = (dependence[name].to_numpy() for name in ("age", "cost"))
+    assert np.corrcoef(age, np.log(cost))[0, 1] > 0.6
 
 
 def test_rows_are_beside_the_default() -> None:
