@@ -104,9 +104,8 @@ def rank_partners(boxes, c, costs, partners):
     """Find the classes that class c could take in at the least cost, the cheapest first.
 
     The cost is the growth of the squared error (Ward) of classes of as many records as count; of
-    equal ones the first class comes first.
-    Classes that were taken in are left out. ``costs`` and ``partners``, float64 and int64 (m,), are
-    written; returns how many there are.
+    equal ones the first class comes first. Classes that were taken in are left out. ``costs`` and
+    ``partners``, float64 and int64 (m,), are written; returns how many there are.
     """
     n_boxes, most, n_found = boxes.smallest.size, partners.size, 0
     at, home = boxes.places[c], boxes.box_of[c]

@@ -253,6 +253,7 @@ def merge_classes(  # noqa: PLR0913 (records, their classes, and what these are 
     references : the codes int64 (p, n) of the records' values of p confidential attributes, and an
         `EmdReference` for each attribute
     most_cost : float64, of all unions, by the centres of what they unite; with more it is given up
+    ways : some of `WAYS`
 
     Returns
     -------

@@ -71,6 +71,14 @@ FALLS_FASTER = 1.5
 NEARLY_LEAST, MOST_ALIKE = 2.0, 3
 
 
+class Merged(NamedTuple):
+    """Labels (n,) in which classes above t are merged, their loss, and the way that was taken."""
+
+    labels: Int64
+    loss: float
+    way: Way
+
+
 @dataclass(frozen=True, eq=False)
 class NearStart:
     """A start of clusters of near records, as soon as it is known what it may lose.
@@ -157,15 +165,17 @@ class NearStart:
         most_lost: float,
         most_records: int,
         most_unmerged: float = -np.inf,
-    ) -> "Merged | None":
+    ) -> Merged | None:
         """Clusters beside the natural classes that are kept, as from `merge_above`.
 
         ``most_records``: that MDAV clusters together. None where nothing may be lost: equal records
         would be joined one by one, for no gain.
         """
+        if most_lost <= LEAST_GAIN:
+            return None
         rest = np.flatnonzero(~is_kept[self.groups])
         ways = WAYS if rest.size <= MOST_UNJUDGED else self._judge(rest, size, most_lost)
-        if most_lost <= LEAST_GAIN or not ways:
+        if not ways:
             return None
         start = keep_natural(
             self.problem, self.groups, is_kept,
@@ -200,20 +210,12 @@ class NearStart:
 
     def _merge_thinned(
         self, rows: Int64, size: int, one_in: int, most_lost: float
-    ) -> "Merged | None":
+    ) -> Merged | None:
         """Near clusters of one in so many rows, if all lose no more as these do."""
         members = rows[one_in // 2 :: one_in]
         sample = _take(self.problem, members)
         near = cluster_near(sample, np.arange(members.size), size)
         return merge_above(sample, near.labels, most_lost / one_in)
-
-
-class Merged(NamedTuple):
-    """Labels (n,) in which classes above t are merged, their loss, and the way that was taken."""
-
-    labels: Int64
-    loss: float
-    way: Way
 
 
 def merge_above(
@@ -223,7 +225,7 @@ def merge_above(
     most_unmerged: float = -np.inf,
     ways: Sequence[Way] = WAYS,
 ) -> Merged | None:
-    """Merge classes above t until they are within it.
+    """Merge classes above t until they are within it, in the cheapest of some ways.
 
     None if they lose more than ``most_lost``, or than ``most_unmerged`` where none is above t; it
     is given up as soon as that is known.
