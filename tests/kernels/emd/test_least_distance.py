@@ -1,5 +1,6 @@
 """Bounds from below of the distances of unions: against the exact distances."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -18,9 +19,30 @@ from support.tables.random_tables import (
     seeds,
 )
 from tclose.kernels.emd.least_distance import bound_union, sum_ranges
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution
 from tclose.privacy.t_closeness import make_target
 
 ROUNDED = 1e-12
+
+
+def check_unions(
+    codes: Int64, table: Distribution, labels: Int64, emd: Callable[[list[int]], Fraction]
+) -> None:
+    """Whatever the classes: those of two, and of a union that was added up."""
+    groups = naive.groups(labels)
+    works = sum_ranges(labels, len(groups), (codes[np.newaxis], (make_target(table, Fraction(1)),)))
+    union = list(groups[0])
+    for c in range(1, len(groups)):
+        union += groups[c]
+        least = bound_union(works, 0, (0, c), len(union))
+        assert 0 <= least <= float(emd(union)) + ROUNDED
+        works.of_classes[:, 0] += works.of_classes[:, c]
+
+
+def draw_labels(n_records: int, seed: int, data: st.DataObject) -> Int64:
+    sizes = data.draw(class_sizes(n_records))
+    return np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), sizes))
 
 
 class TestUnions:
@@ -29,21 +51,11 @@ class TestUnions:
     def test_are_no_nearer_than_bounds(
         self, values: list[int], seed: int, data: st.DataObject
     ) -> None:
-        """Whatever the classes: those of two, and of a union that was added up."""
-        sizes = data.draw(class_sizes(len(values)))
-        labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), sizes))
         table, codes = distribution_of(values)
-        works = sum_ranges(
-            labels, len(sizes), (codes[np.newaxis], (make_target(table, Fraction(1)),))
+        labels = draw_labels(len(values), seed, data)
+        check_unions(
+            codes, table, labels, lambda rows: naive.ordered_emd([values[i] for i in rows], values)
         )
-        groups = naive.groups(labels)
-        union = list(groups[0])
-        for c in range(1, len(sizes)):
-            union += groups[c]
-            least = bound_union(works, 0, (0, c), len(union))
-            distance = naive.ordered_emd([values[i] for i in union], values)
-            assert 0 <= least <= float(distance) + ROUNDED
-            works.of_classes[:, 0] += works.of_classes[:, c]
 
     @repeatable
     @given(grounds | st.integers(20, 40).map(star_over), st.integers(1, 60), seeds, st.data())
@@ -51,24 +63,13 @@ class TestUnions:
         self, ground: Ground, n_records: int, seed: int, data: st.DataObject
     ) -> None:
         """Of more nodes than ranges, too."""
-        rng = np.random.default_rng(seed)
-        leaves = rng.integers(0, len(ground.leaves), n_records)
+        leaves = np.random.default_rng(seed).integers(0, len(ground.leaves), n_records)
         present = np.unique(leaves)
         ground = replace(ground, leaves=tuple(ground.leaves[leaf] for leaf in present))
-        table, codes = distribution_of(np.searchsorted(present, leaves).tolist())
-        table = ground.measure(table)
-        sizes = data.draw(class_sizes(n_records))
-        labels = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
-        works = sum_ranges(
-            labels, len(sizes), (codes[np.newaxis], (make_target(table, Fraction(1)),))
-        )
-        groups = naive.groups(labels)
-        union = list(groups[0])
-        for c in range(1, len(sizes)):
-            union += groups[c]
-            least = bound_union(works, 0, (0, c), len(union))
-            assert 0 <= least <= float(ground.emd(codes[union].tolist(), table)) + ROUNDED
-            works.of_classes[:, 0] += works.of_classes[:, c]
+        ordered, codes = distribution_of(np.searchsorted(present, leaves).tolist())
+        table = ground.measure(ordered)
+        labels = draw_labels(n_records, seed, data)
+        check_unions(codes, table, labels, lambda rows: ground.emd(codes[rows].tolist(), table))
 
     def test_of_few_categories_are_the_distance(self) -> None:
         rng = np.random.default_rng(2)
