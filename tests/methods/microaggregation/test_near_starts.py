@@ -87,6 +87,20 @@ def test_a_start_before_a_search_loses_no_more_than_a_share(problem: ClusteringP
     assert lose(problem, start.labels) <= loss + 1e-9
 
 
+@pytest.mark.parametrize("is_searched", [False, True])
+def test_as_many_of_which_none_is_above_t_may_lose_little_less(is_searched: bool) -> None:
+    ages = np.random.default_rng(6).integers(0, 50, 60).tolist()
+    problem = problem_of(ages, ["a"] * 60, ages, k=3, limit=Fraction(1), size=6)
+    near = cluster_near(problem, np.arange(60), 3).labels
+    find = near_of(problem).find_before
+    lost = lose(problem, near)
+    found = find(1.1 * lost, near, is_searched=is_searched)
+    assert found is not None
+    assert found.labels.tolist() == near.tolist()
+    of_more = np.arange(60)
+    assert find(1.1 * lost, of_more, is_searched=is_searched) is None
+
+
 @repeatable
 @given(problem=problems())
 def test_starts_beside_a_search_lose_little_more_than_it(problem: ClusteringProblem) -> None:

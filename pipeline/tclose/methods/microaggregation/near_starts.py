@@ -101,7 +101,7 @@ class NearStart:
             return None
         lost = measure_released(self.problem.scaled, found.labels)
         share = (found.labels.max() + 1) / (LEAST_CLASSES * (balanced.max() + 1))
-        if lost > max(MUCH_LESS, min(sqrt(share), 1.0)) * most_lost:
+        if share < 1 and lost > max(MUCH_LESS, sqrt(share)) * most_lost:
             return None
         if NEAR_RECORDS < balanced.size <= SEARCHED_RECORDS:
             return self._find_best(lost, SEARCHED_RECORDS, lost) or found
