@@ -11,6 +11,7 @@ from tclose.kernels.sequences import (
     first_above,
     first_not_below,
     largest,
+    smallest,
     stable_order,
 )
 
@@ -45,3 +46,9 @@ def test_a_column_is_copied_into_a_part_of_an_array() -> None:
 def test_the_largest_is_no_less_than_the_least_asked_for(kind: type) -> None:
     values: Any = np.array([3, -2, 7, 7], dtype=kind)
     assert [largest(values, 1), largest(values, 9), largest(values[:0], 1)] == [7, 9, 1]
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_the_smallest_is_no_more_than_the_most_asked_for(kind: type) -> None:
+    values: Any = np.array([3, -2, 7, -2], dtype=kind)
+    assert [smallest(values, 1), smallest(values, -9), smallest(values[:0], 1)] == [-2, -9, 1]

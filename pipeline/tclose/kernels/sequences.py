@@ -106,6 +106,16 @@ def largest(values, least):
 
 
 @kernel(borrows=True)
+def smallest(values, most):
+    """Smallest of the values, (n,), or ``most`` if none is below it."""
+    found = most
+    for value in values:
+        if value < found:
+            found = value
+    return found
+
+
+@kernel(borrows=True)
 def copy_into(target, values):
     """Copy values to a target, of one size: both (n,)."""
     for i in range(target.size):

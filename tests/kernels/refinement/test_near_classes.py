@@ -64,6 +64,23 @@ class TestPartners:
             others = [other for other in range(n_classes) if other != c]
             assert rank(boxes, c, most) == [(0.0, other) for other in others[:most]]
 
+    @pytest.mark.parametrize("most", [1, 3, 2 * BOX_CLASSES])
+    def test_of_equal_ones_the_first_that_is_left(self, most: int) -> None:
+        n_classes = 3 * BOX_CLASSES
+        points = np.zeros((n_classes, 1)), np.zeros((n_classes, 1), np.int32), np.ones(1)
+        sizes, left = np.full(n_classes, 5), list(range(n_classes))
+        boxes = make_boxes(*points, sizes)
+        while len(left) > 2:  # the first, the last and one between are taken in, all boxes empty
+            for taken in (left[0], left[-1], left[len(left) // 2])[: len(left) - 2]:
+                c = left[len(left) // 3]
+                if c != taken:
+                    take_in(boxes, c, taken, sizes)
+                    sizes[c], sizes[taken] = sizes[c] + sizes[taken], 0
+                    left.remove(taken)
+            for c in (left[0], left[-1]):
+                others = [other for other in left if other != c]
+                assert rank(boxes, c, most) == [(0.0, other) for other in others[:most]]
+
     def test_a_class_alone_has_none(self) -> None:
         points = np.zeros((1, 2)), np.zeros((1, 1), np.int32), np.ones(1)
         boxes = make_boxes(*points, np.array([7]))

@@ -1,8 +1,9 @@
 """Records that are in no cluster yet, in boxes of near ones: the farthest and the nearest of them.
 
-A box none of whose records can be what is sought is passed over. What is found is what a look at
-each of the records finds, to the last bit: a bound is summed as distances are, term by term, and no
-term of it is on the wrong side of a record's, before it is rounded or after.
+A box none of whose records can be what is sought is passed over, also where its records are as far
+away as what is found and all come after it: of many equal records few are looked at. What is found
+is what a look at each of the records finds, to the last bit: a bound is summed as distances are,
+term by term, and no term of it is on the wrong side of a record's, before it is rounded or after.
 """
 
 from collections import namedtuple
@@ -13,6 +14,7 @@ from tclose.kernels.clustering.algorithm3 import distances_to, find_farthest, sw
 from tclose.kernels.clustering.boxes import bound_below, cut_boxes, find_ranges
 from tclose.kernels.clustering.live_records import enter_nearest
 from tclose.kernels.compiler import kernel
+from tclose.kernels.sequences import smallest
 
 # Records of a box, at most.
 BOX_RECORDS = 64
@@ -24,10 +26,12 @@ BOX_RECORDS = 64
 #   box_of int64 (m,)       the box of each record of the input
 #   starts, alive int64 (b,)   where each box begins, and its live records
 #   low, high float64 (d, b), lowest, highest int32 (q, b)   their ranges
+#   firsts int64 (b,)       the first row of each box
 #   bounds float64 (b,)     squared distances that none of a box's records is on the other side of
 BoxedRecords = namedtuple(
     "BoxedRecords",
-    "numeric nominal weights rows distances box_of starts alive low high lowest highest bounds",
+    "numeric nominal weights rows distances box_of starts alive low high lowest highest firsts "
+    "bounds",
 )
 
 
@@ -45,7 +49,8 @@ def box_records(records, n_left):
     bounds = np.empty(starts.size - 1)
     return BoxedRecords(
         numeric, nominal, records.weights, rows, np.empty(n_left), box_of,
-        starts[:-1].copy(), np.diff(starts), low, high, lowest, highest, bounds,
+        starts[:-1].copy(), np.diff(starts), low, high, lowest, highest,
+        np.minimum.reduceat(rows, starts[:-1]), bounds,
     )  # fmt: skip
 
 
@@ -59,7 +64,8 @@ def farthest_boxed(boxes, point, levels):
     _bound_above(boxes, point, levels)
     best = _farthest_of(boxes, np.argmax(bounds), point, levels)
     for b in range(bounds.size):
-        if bounds[b] >= distances[best]:
+        is_tied = bounds[b] == distances[best] and boxes.firsts[b] < rows[best]
+        if bounds[b] > distances[best] or is_tied:
             found = _farthest_of(boxes, b, point, levels)
             is_first = distances[found] == distances[best] and rows[found] < rows[best]
             if distances[found] > distances[best] or is_first:
@@ -81,8 +87,11 @@ def nearest_boxed(boxes, point, levels, home, nearest):
             b = home + away if side else home - away
             if b < 0 or b >= n_boxes:
                 continue
-            if n_found == nearest.size and bounds[b] > boxes.distances[nearest[-1]]:
-                continue
+            if n_found == nearest.size:
+                last = nearest[-1]
+                is_later = bounds[b] == boxes.distances[last] and boxes.firsts[b] > boxes.rows[last]
+                if bounds[b] > boxes.distances[last] or is_later:
+                    continue
             start, stop = _measure_box(boxes, b, point, levels)
             n_found = enter_nearest(boxes.distances, boxes.rows, start, stop, nearest, n_found)
 
@@ -98,6 +107,9 @@ def take_boxed(boxes, taken):
         if last > boxes.starts[b]:
             _narrow(boxes.numeric, boxes.low, boxes.high, b, boxes.starts[b], last)
             _narrow(boxes.nominal, boxes.lowest, boxes.highest, b, boxes.starts[b], last)
+        if boxes.rows[last] == boxes.firsts[b]:
+            left = boxes.rows[boxes.starts[b] : last]
+            boxes.firsts[b] = smallest(left, boxes.box_of.size)
 
 
 @kernel(borrows=True)

@@ -2,7 +2,9 @@
 
 Classes are kept in boxes: ranges of numbers and of codes, per quasi-identifier, that hold the
 points of some classes each. A box that is too far away to hold anything cheaper than what is found
-is passed over, so what is found is what a scan of all classes finds, to the last bit.
+is passed over, and so is one where all costs nothing, as what is found does, and comes after it:
+of many equal classes few are looked at. What is found is what a scan of all classes finds, to the
+last bit.
 """
 
 from collections import namedtuple
@@ -12,6 +14,7 @@ import numpy as np
 from tclose.kernels.clustering.algorithm3 import distances_to
 from tclose.kernels.clustering.boxes import bound_below, cut_boxes, find_ranges
 from tclose.kernels.compiler import kernel
+from tclose.kernels.sequences import smallest
 
 # Classes in a box, at most.
 BOX_CLASSES = 32
@@ -27,12 +30,13 @@ SURELY = 1e-9
 #   box_of int64 (c,)         the box of each number
 #   starts, stops int64 (b,)  where each box's classes begin, and where they end
 #   low, high float64 (d, b), lowest, highest int32 (q, b)   ranges of the numbers and the codes
+#   firsts int64 (b,)         the first class of each box
 #   smallest float64 (b,)     records of the smallest class of each box, or fewer
 #   least float64 (b,)        what a class of each box costs at least
 Boxes = namedtuple(
     "Boxes",
     "numeric nominal weights sizes most costs classes places box_of starts stops low high lowest "
-    "highest smallest least",
+    "highest firsts smallest least",
 )
 
 
@@ -53,13 +57,15 @@ def make_boxes(centres, levels, weights, sizes, most=np.inf):
     sizes, n_boxes = np.minimum(sizes[classes], float(most)), starts.size - 1
     low, high = find_ranges(numeric, starts)
     lowest, highest = find_ranges(nominal, starts)
+    firsts = np.minimum.reduceat(classes, starts[:-1])
     smallest = np.minimum.reduceat(sizes, starts[:-1])
     places, box_of = np.empty_like(classes), np.empty_like(classes)
     places[classes] = np.arange(classes.size)
     box_of[classes] = np.repeat(np.arange(n_boxes), np.diff(starts))
     return Boxes(
         numeric, nominal, weights, sizes, most, np.empty(sizes.size), classes, places, box_of,
-        starts[:-1], starts[1:].copy(), low, high, lowest, highest, smallest, np.empty(n_boxes),
+        starts[:-1], starts[1:].copy(), low, high, lowest, highest, firsts, smallest,
+        np.empty(n_boxes),
     )  # fmt: skip
 
 
@@ -97,6 +103,9 @@ def _take_out(boxes, c):
         boxes.nominal[j, at] = boxes.nominal[j, last]
     boxes.sizes[at], boxes.classes[at] = boxes.sizes[last], boxes.classes[last]
     boxes.places[boxes.classes[at]] = at
+    if boxes.firsts[b] == c:
+        left = boxes.classes[boxes.starts[b] : last]
+        boxes.firsts[b] = smallest(left, boxes.classes.size)
 
 
 @kernel
@@ -111,12 +120,19 @@ def rank_partners(boxes, c, costs, partners):
     at, home = boxes.places[c], boxes.box_of[c]
     point, size = (boxes.numeric[:, at].copy(), boxes.nominal[:, at].copy()), boxes.sizes[at]
     _bound_costs(boxes, point, size)
-    for away in range(n_boxes):
-        for side in range(2 if away else 1):
+    for b in range(n_boxes):  # where the same point may be: of many equal ones the first will do
+        if boxes.least[b] > 0.0 or boxes.starts[b] == boxes.stops[b]:
+            continue
+        if n_found == most and costs[0] == 0.0 and boxes.firsts[b] > partners[0]:
+            continue
+        _measure_box(boxes, b, point, size)
+        n_found = _enter_box(boxes, b, at, costs, partners, n_found)
+    for away in range(1, n_boxes):
+        for side in range(2):
             b = home + away if side else home - away
             if b < 0 or b >= n_boxes or boxes.starts[b] == boxes.stops[b]:
                 continue
-            if n_found == most and boxes.least[b] > costs[0]:
+            if boxes.least[b] == 0.0 or (n_found == most and boxes.least[b] > costs[0]):
                 continue
             _measure_box(boxes, b, point, size)
             n_found = _enter_box(boxes, b, at, costs, partners, n_found)
