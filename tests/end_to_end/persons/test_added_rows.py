@@ -177,3 +177,20 @@ def test_what_no_longer_holds_is_united_or_left_out(
     assert (n_gone > 0) is (over_time_t == LIMIT)
     assert said["left_out"] == N_OLD + n_added - len(new)
     assert add_series(audit_release(after.folder)).findings == []
+
+
+def test_files_that_are_added_to_a_folder(tmp_path: Path) -> None:
+    """The release before has some of the same files, and is held together with this one."""
+    [whole] = write_panel(tmp_path / "panel", N_OLD + N_ADDED, 3, range(1))
+    table, folder = pq.read_table(whole), tmp_path / "rows"
+    folder.mkdir()
+    document = SeriesMonths(tmp_path, (folder,)).policy(0)
+    internal = []
+    for name, rows in (("old", table.slice(0, N_OLD)), ("added", table.slice(N_OLD))):
+        pq.write_table(rows.append_column("tag", rows["person_id"]), folder / f"{name}.parquet")
+        internal.append(release(document | {"engine": {"strict": True}}).internal)
+    assert [len(one["inputs"]) for one in internal] == [1, 2]
+    assert not any("same_input" in one for one in internal)
+    # Of another series, or of none, it is not held together with either.
+    alone = release(document | {"name": "alone", "series": "alone"})
+    assert [one["release"].split("/")[0] for one in alone.internal["same_input"]] == ["panel-0"] * 2

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS
 from tclose.passes.plan.notices.plan_warnings import make_warning
+from tclose.passes.series.link_persons import SERIES
 from tclose.policy import warning_kinds
 from tclose.releases.composition.noise_draws import read_neighbours
 from tclose.releases.composition.same_input import Sibling, find_siblings
@@ -14,15 +15,20 @@ _MOST_NAMED = 3
 
 
 def find_beside(run: Run) -> tuple[Sibling, ...]:
-    """Other releases of the same input files, but those with noise that were warned of already."""
+    """Other releases of the same input files that nothing has been said of yet.
+
+    Without those with noise, which have a warning of their own, and those of the series that this
+    one is held together with, which need none.
+    """
     contents = run.workspace.load(INSPECTION)
     drawn = {draw.release for draw in run.workspace.load(NOISE_DRAWS)}
+    held = {release for link in run.workspace.load(SERIES) for release in link.window.releases}
     siblings = find_siblings(
         read_neighbours(run.repository.output, run.release_id),
         {content.file.sha256 for content in contents},
         run.policy.model_dump(mode="json"),
     )
-    return tuple(sibling for sibling in siblings if sibling.release not in drawn)
+    return tuple(sibling for sibling in siblings if sibling.release not in drawn | held)
 
 
 def warn_by_policy(run: Run) -> tuple[PlanWarning, ...]:
