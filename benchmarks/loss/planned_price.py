@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.loss.planned_price POLICY [KEY=VALUE ...] [--sample N]``
 
-Both are estimated from N records, and from all: that is what releases of the whole table lose.
+Both are estimated from N records, and from all: that is what releases of the whole table lose. The
+price is told in shares of what one class of the kept records loses, so not with losses: absolute.
 """
 
 import argparse
@@ -28,8 +29,11 @@ def describe_price(path: str, overrides: Sequence[str], n_sampled: int) -> list[
     price = None if suppression is None else suppression.price
     if suppression is None or price is None:
         return [*row, "-", "-", "-", "-"]
-    change = price.loss / price.loss_with_all - 1
-    shown = f"{price.loss:.3g}", f"{price.loss_with_all:.3g}", f"{change:+.0%}"
+    without, whole = (
+        sum(shares.values()) / len(shares)
+        for shares in (price.of_one_class, price.of_one_class_with_all)
+    )
+    shown = f"{without:.2%}", f"{whole:.2%}", f"{without / whole - 1:+.0%}"
     return [*row, f"{suppression.left_out:,}", *shown]
 
 

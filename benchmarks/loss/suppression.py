@@ -3,8 +3,8 @@
 ``python -m benchmarks.loss.suppression [--only WORD] [--share S ...] [--out RESULTS.md]``
 
 The loss of all records, and of the same records by themselves: so much of the gain is that outliers
-are not counted. Without outliers ranges are narrower, and classes are made by these: what the
-release of all records loses of those that are kept stands beside in these ranges, too.
+are not counted. Without outliers one class of all would lose less, and classes are made by shares
+of that: what the release of all records loses of those that are kept stands beside in these shares.
 """
 
 import argparse
@@ -32,11 +32,11 @@ SHARES = (0.005, 0.01, 0.02)
 HEAVY_ROWS = 20_000
 NUMBER = "record-number"
 NOTE = """
-Losses are mean squared differences to the original over records and quasi-identifiers. In ranges of
+Losses are mean squared differences to the original over records and quasi-identifiers, in ranges of
 the input: of the release, with its change against the release of all records; then what that one
-loses of the records that are kept. In ranges of the records that are kept, by which classes are
-made without the others: of these records by both releases, and the change. Distances: by how much
-the squared distance to the neighbour falls, as `tclose plan` says."""
+loses of the records that are kept. Then what the kept records lose of what one class of them does,
+which is what searches lower: the mean over quasi-identifiers, by both releases, and the change.
+Distances: by how much the squared distance to the neighbour falls, as `tclose plan` says."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Priced:
     n_left_out: int
     loss: float
     loss_before: float
-    own_loss: float
-    own_loss_before: float
+    share: float
+    share_before: float
     expected: float
 
 
@@ -127,6 +127,20 @@ def measure_losses(
     return losses
 
 
+def measure_share(source: Source, originals: pa.Table, released: pa.Table, kept: Int64) -> float:
+    """What kept records lose of what one class of them does: the mean of the quasi-identifiers."""
+    rows = np.isin(released[NUMBER].to_numpy(), kept)
+    shares = []
+    for name in source.quasi_identifiers:
+        before, after = originals[name].to_numpy()[kept], released[name].to_numpy()[rows]
+        if name in source.nominal:
+            _, counts = np.unique(before, return_counts=True)
+            shares.append(np.mean(before != after) / (1 - counts.max() / counts.sum()))
+        else:
+            shares.append(np.mean((before - after) ** 2) / np.var(before))
+    return float(np.mean(shares))
+
+
 def price_source(source: Source, t: float, shares: Sequence[float]) -> list[Priced]:
     """Release a source with each share, beside the release of all records."""
     with tempfile.TemporaryDirectory() as name:
@@ -138,22 +152,21 @@ def price_source(source: Source, t: float, shares: Sequence[float]) -> list[Pric
         whole = release_records(describe_policy_of(source, path, folder, t, 0))
         every = np.arange(len(originals))
         before = measure_losses(source, originals, whole, every)
-        mean = float(before.mean())
-        priced = [Priced(0, mean, mean, mean, mean, 0.0)]
+        mean, share_of_all = float(before.mean()), measure_share(source, originals, whole, every)
+        priced = [Priced(0, mean, mean, share_of_all, share_of_all, 0.0)]
         for share in shares:
             policy = describe_policy_of(source, path, folder, t, share)
             planned = plan_ahead(policy, Progress("none"), 0)[0].suppression
             assert planned is not None
             kept = release_records(policy)
             numbers = kept[NUMBER].to_numpy()
-            own_before = measure_losses(source, originals, whole, numbers)[numbers]
             priced.append(
                 Priced(
                     planned.left_out,
                     float(measure_losses(source, originals, kept, every).mean()),
                     float(before[numbers].mean()),
-                    float(measure_losses(source, originals, kept, numbers).mean()),
-                    float(own_before.mean()),
+                    measure_share(source, originals, kept, numbers),
+                    measure_share(source, originals, whole, numbers),
                     1 - planned.remaining,
                 )
             )
@@ -173,9 +186,9 @@ def render_prices_of(
             f"{one.loss:.3g}",
             f"{one.loss / whole - 1:+.0%}" if share else "",
             f"{one.loss_before / whole - 1:+.0%}" if share else "",
-            f"{one.own_loss_before:.3g}",
-            f"{one.own_loss:.3g}",
-            f"{one.own_loss / one.own_loss_before - 1:+.0%}" if share else "",
+            f"{one.share_before:.2%}",
+            f"{one.share:.2%}",
+            f"{one.share / one.share_before - 1:+.0%}" if share else "",
             f"{-one.expected:+.0%}" if share else "",
         ]
         for share, one in zip((0.0, *shares), priced, strict=True)
@@ -197,7 +210,7 @@ def main(arguments: Sequence[str]) -> None:
             rows += render_prices_of(f"{name}, t = {T[name]:g}", given.share, priced)
             described.append(f"{name}: {source.describes}")
     head = ["data", "at most", "left out", "loss", "change", "same records"]
-    head += ["own ranges: all", "left out", "change", "distances"]
+    head += ["of one class: all", "left out", "change", "distances"]
     call = describe_call("benchmarks.loss.suppression", arguments)
     text = f"{call}: k = 5, differences in ranges. "
     text += f"{'; '.join(described)}.\n\n{render_table(head, rows)}\n{NOTE}"

@@ -142,12 +142,18 @@ def _format_price(price: PlannedPrice | None) -> str:
     """Format what kept records gain, by releases of a sample without and with the others."""
     if price is None:
         return "; by how much the loss changes was not tried"
-    whole = price.loss_with_all
-    change = f" ({price.loss / whole - 1:+.0%})" if whole else ""
+    lost, whole = price.loss, price.loss_with_all
+    said = "the others lose {} without and {} with these{}, in ranges of their own"
+    if price.of_one_class:  # what searches lower; losses by ranges may go the other way
+        lost, whole = (
+            100 * sum(shares.values()) / len(shares)
+            for shares in (price.of_one_class, price.of_one_class_with_all)
+        )
+        said = "the others lose {} % without and {} % with these{} of what one class of them loses"
+    change = f" ({lost / whole - 1:+.0%})" if whole else ""
     return (
         f"; in releases of {price.sampled:,} records, beside {price.sampled_left_out:,} isolated "
-        f"ones, the others lose {price.loss:.3g} without and {whole:.3g} with these{change}, in "
-        "ranges of their own: an estimate"
+        f"ones, {said.format(f'{lost:.3g}', f'{whole:.3g}', change)}: an estimate"
     )
 
 

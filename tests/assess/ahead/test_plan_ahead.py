@@ -180,24 +180,52 @@ def naive_loss(released: pa.Table, kept: list[int]) -> dict[str, float]:
     return found | {"sex": float(np.mean([a != b for a, b in sexes]))}
 
 
-def test_the_price_is_what_both_releases_lose_of_the_records_that_are_kept(path: Path) -> None:
+def naive_loss_of_one_class(kept: list[int]) -> dict[str, float]:
+    """What one class of some records loses, in the ranges that they have."""
+    originals = records().take(kept)
+    found = {}
+    for name in ("age", "rent"):
+        values = originals[name].to_numpy().astype(float)
+        found[name] = float(np.var(values) / np.ptp(values) ** 2)
+    _, counts = np.unique(originals["sex"].to_pylist(), return_counts=True)
+    return found | {"sex": 1 - float(counts.max() / counts.sum())}
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("losses", ["absolute", "relative"])
+def test_the_price_is_what_both_releases_lose_of_the_records_that_are_kept(
+    path: Path, losses: str
+) -> None:
     kept = [i for i in range(N_RECORDS) if i not in ISOLATED]
-    document = make_document(path, suppress={"at_most": "1.5%"})
+    method = {"losses": losses}
+    document = make_document(path, suppress={"at_most": "1.5%"}, method=method)
     planned = look_ahead(document).suppression
     assert planned is not None
     assert planned.price is not None
     price = planned.price
     assert (price.sampled, price.sampled_left_out) == (len(kept), len(ISOLATED))
     without = naive_loss(release(document).table, kept)
-    with_all = naive_loss(release(make_document(path)).table, kept)
+    with_all = naive_loss(release(make_document(path, method=method)).table, kept)
     assert price.loss_of == pytest.approx(without, rel=0.005)  # three digits
     assert price.loss_with_all_of == pytest.approx(with_all, rel=0.005)
     assert price.loss == pytest.approx(np.mean(list(without.values())), rel=0.005)
     assert price.loss_with_all == pytest.approx(np.mean(list(with_all.values())), rel=0.005)
     text = repr(plan(path, document))
     change = price.loss / price.loss_with_all - 1
-    assert f"beside 6 isolated ones, the others lose {price.loss:.3g} without and" in text
-    assert f"with these ({change:+.0%}), in ranges of their own: an estimate" in text
+    said = f"the others lose {price.loss:.3g} without and {price.loss_with_all:.3g} with these "
+    said += f"({change:+.0%}), in ranges of their own"
+    one_class = naive_loss_of_one_class(kept) if losses == "relative" else {}
+    for shares, lost in ((price.of_one_class, without), (price.of_one_class_with_all, with_all)):
+        expected = {name: lost[name] / one_class[name] for name in one_class}
+        assert shares == pytest.approx(expected, rel=0.02)
+    if one_class:
+        own, whole = (
+            100 * float(np.mean(list(shares.values())))
+            for shares in (price.of_one_class, price.of_one_class_with_all)
+        )
+        said = f"the others lose {own:.3g} % without and {whole:.3g} % with these "
+        said += f"({own / whole - 1:+.0%}) of what one class of them loses"
+    assert f"beside 6 isolated ones, {said}: an estimate" in text
 
 
 def test_a_sample_is_the_same_however_the_input_is_cut(tmp_path: Path) -> None:

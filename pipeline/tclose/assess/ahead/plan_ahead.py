@@ -1,6 +1,6 @@
 """A plan as a release officer reads it: decided on all records, and tried on some of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -121,6 +121,8 @@ def _add_losses(
             loss_with_all=_mean(expected.with_all),
             loss_of=sampled,
             loss_with_all_of=_by_name(names, expected.with_all),
+            of_one_class=_round(find_shares_lost(encodings, expected.sampled)),
+            of_one_class_with_all=_round(find_shares_lost(encodings, expected.with_all)),
             sampled=expected.n_sampled,
             sampled_left_out=expected.n_left_out,
         )
@@ -149,7 +151,11 @@ def _add_exposure(document: PlanDocument, exposure: PlannedExposure | None) -> P
 
 
 def _by_name(names: Sequence[str], losses: Float64) -> dict[str, float]:
-    return dict(zip(names, map(three_digits, losses.tolist()), strict=True))
+    return _round(dict(zip(names, losses.tolist(), strict=True)))
+
+
+def _round(losses: Mapping[str, float]) -> dict[str, float]:
+    return {name: three_digits(lost) for name, lost in losses.items()}
 
 
 def _mean(losses: Float64) -> float:

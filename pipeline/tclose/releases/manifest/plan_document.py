@@ -157,6 +157,9 @@ class PlannedPrice(Section):
     """Loss of the same records, in the same ranges, where none is left out."""
     loss_of: dict[str, float]
     loss_with_all_of: dict[str, float]
+    of_one_class: dict[str, float] = Field(default_factory=dict)
+    """Of what one class of the kept records loses, by column, where such shares are what counts."""
+    of_one_class_with_all: dict[str, float] = Field(default_factory=dict)
     sampled: int
     """Records that were released to estimate it, but for those left out."""
     sampled_left_out: int
