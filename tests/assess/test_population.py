@@ -149,7 +149,7 @@ def fake_originals(found: dict[str, Any]) -> Any:
     )
 
 
-def test_a_page_outside_of_the_release_has_linkage_population_and_frontier(made, tmp_path, capsys):
+def test_a_page_outside_of_the_release_has_linkage_population_and_frontier(made, tmp_path):
     before, out = tree(made.folder), tmp_path / "assessed.html"
     assert audit(made, population_of(made), "--frontier", "--out", str(out)) == 0
     page = out.read_text()

@@ -205,7 +205,7 @@ def test_without_a_home_nothing_is_kept(keep_code_in, monkeypatch):
     assert compiler._open_cache.__wrapped__() is None
 
 
-def test_refusal_is_told_once(cache, monkeypatch, capsys):
+def test_refusal_is_told_once(cache, capsys):
     cache.chmod(0o777)
     plan = type("Plan", (), {"method": Method.model_validate({"name": "mdav"})})()
     compile_notice.report_compiling(plan, InProcess(), Progress("lines"))

@@ -23,7 +23,7 @@ from tclose.kernels.clustering.fill_classes import fill_classes
 from tclose.kernels.clustering.mdav import mdav, v_mdav
 from tclose.methods.sabre.sabre import partition_sabre
 from tclose.model.array_types import Float64, Int64
-from tclose.passes.microaggregate.repair.merge_classes import merge_until
+from tclose.passes.microaggregate.repair.merge_until import merge_until
 
 N_RECORDS = 24
 K = 3

@@ -106,10 +106,11 @@ class TestColumns:
     @pytest.mark.parametrize("name", ["sex", "note"])
     def test_missing_partition_value(self, name, tmp_path, refuse):
         notes = pa.array([None, *(["x"] * (N_PEOPLE - 1))])
-        document = policy_for(write_parquet(tmp_path / "people.parquet", people(note=notes)))
+        table = people(**{"note": notes, name: notes})
+        document = policy_for(write_parquet(tmp_path / "people.parquet", table))
         document["attributes"]["note"] = "non-confidential"
-        document["output"]["partition_by"] = ["note"]
-        refuse(document, "column 'note': 1 missing values")
+        document["output"]["partition_by"] = [name]
+        refuse(document, f"column '{name}': 1 missing values")
 
     def test_nothing_left(self, tmp_path, refuse):
         table = people(age=pa.array([None] * N_PEOPLE, pa.int64()))

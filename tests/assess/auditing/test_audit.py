@@ -142,7 +142,7 @@ def test_seals_are_looked_at_whatever_the_format_is_said_to_be(published):
     assert "manifest.json: its content has changed" in audit_release(published).findings
 
 
-def test_seals_of_another_release_are_found(published, tmp_path):
+def test_seals_of_another_release_are_found(published):
     other = published.with_name("0123456789abcdef0123")
     shutil.copytree(published, other)
     assert "plan.json: its content has changed" in " ".join(audit_release(other).findings)

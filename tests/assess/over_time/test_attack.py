@@ -217,6 +217,8 @@ class TestRefusals:
     def test_what_is_given(self, nearest: Series, tmp_path: Path) -> None:
         one = {"policies": nearest.policies[:1]}
         self.refused(nearest, UsageError, "2 releases and 1 --originals: give the policy", **one)
+        alone = {"places": nearest.releases[:1]}
+        self.refused(nearest, UsageError, "1 release and 2 --originals: give the policy", **alone)
         self.refused(
             nearest, PolicyError, r"no such column; did you mean person_id\?", person="person"
         )

@@ -201,7 +201,7 @@ def test_failure_that_may_pass_is_no_fault_of_the_data(failure, lasts):
     assert caught.value.retryable is not lasts  # whose working files would be removed
 
 
-def test_silent_server_is_not_taken_for_a_damaged_file(tmp_path):
+def test_silent_server_is_not_taken_for_a_damaged_file():
     class Silent(io.BytesIO):
         def read(self, *_):
             raise TimeoutError

@@ -136,6 +136,6 @@ def test_current_that_names_no_release_is_refused(published, tmp_path, what, cap
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("content", [b"[" * 100_000, b'{"action": ' + b"9" * 10_000 + b"}"])
-def test_damaged_line_of_a_journal_is_passed_over(published, content, capsys):
+def test_damaged_line_of_a_journal_is_passed_over(published, content):
     (published.parent / ".journal.jsonl").write_bytes(content + b"\n")
     assert main(["releases", str(published.parent)]) == 0

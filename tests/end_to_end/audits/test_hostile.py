@@ -96,7 +96,7 @@ def test_manifest_of_any_size_is_found(handed_out):
         "data/a=1/part-00000.parquet", "data/part-00000.parquet\x00", "", ".", "data",
     ],
 )  # fmt: skip
-def test_nothing_outside_the_data_can_be_listed(handed_out, path, monkeypatch):
+def test_nothing_outside_the_data_can_be_listed(handed_out, path):
     secret = handed_out.parents[1] / "secret.parquet"
     shutil.copy(handed_out / "data" / "part-00000.parquet", secret)
     manifest = read_document(handed_out)

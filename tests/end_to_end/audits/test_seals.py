@@ -66,7 +66,7 @@ def test_release_behind_a_link_to_elsewhere_is_found(published, tmp_path):
     assert findings == [f"{published.name}: is a symbolic link in the place of a release"]
 
 
-def test_link_by_another_name_shows_the_release(published, capsys):
+def test_link_by_another_name_shows_the_release(published):
     latest = published.parent / "latest"
     latest.symlink_to(published.name)
     assert main(["audit", str(latest)]) == 0

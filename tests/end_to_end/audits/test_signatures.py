@@ -122,7 +122,7 @@ def test_all_other_files_are_covered_by_the_digests_of_the_manifest(signed, keys
     assert "manifest.sig: does not fit" in find(place, keys)[0]
 
 
-def test_missing_signature_is_found(source, keys, tmp_path):
+def test_missing_signature_is_found(source, keys):
     unsigned = publish(source).release
     assert not (unsigned / "manifest.sig").exists()
     missing = ["manifest.sig: is missing, so nothing says who published the manifest"]
@@ -138,7 +138,7 @@ def test_signature_by_another_key_is_found(signed, tmp_path):
     assert others.key_id in finding
 
 
-def test_signature_that_claims_the_key_is_found(signed, keys, source, tmp_path):
+def test_signature_that_claims_the_key_is_found(signed, keys, tmp_path):
     """The id is what a signature says of itself."""
     others = write_key_pair(tmp_path / "others")
     path = signed / "manifest.sig"
@@ -205,7 +205,7 @@ class TestRuns:
         monkeypatch.setenv(KEY_VARIABLE, "/nowhere")
         assert find(publish(source, keys.private).release, keys) == []
 
-    def test_release_that_stands_unsigned_is_signed_by_the_next_run(self, source, keys, capsys):
+    def test_release_that_stands_unsigned_is_signed_by_the_next_run(self, source, keys):
         unsigned = publish(source)
         before = {p: p.read_bytes() for p in unsigned.release.rglob("*") if p.is_file()}
         again = publish(source, keys.private)

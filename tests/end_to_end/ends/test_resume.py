@@ -301,7 +301,7 @@ def test_leftovers_of_another_policy_are_removed(discharges, tmp_path):
 
 
 @pytest.mark.nightly
-def test_killed_worker_loses_nothing(discharges, tmp_path):
+def test_killed_worker_loses_nothing(tmp_path):
     n_rows = count(100_000, 300_000)
     big = write_discharges(tmp_path / "big.parquet", n_rows)
     one_round = {"method": {"refine": 1}}

@@ -85,7 +85,7 @@ def has_records(folder: Path) -> bool:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_a_kill_leaves_is_removed_by_any_next_command(command, policy, temporary, capsys):
+def test_what_a_kill_leaves_is_removed_by_any_next_command(command, policy, temporary):
     with waiting(policy, command) as process:
         assert has_records(temporary)
         process.kill()
@@ -95,7 +95,7 @@ def test_what_a_kill_leaves_is_removed_by_any_next_command(command, policy, temp
     assert tree(temporary) == {}
 
 
-def test_workers_and_their_sockets_are_cleared_too(policy, temporary, capsys):
+def test_workers_and_their_sockets_are_cleared_too(policy, temporary):
     with waiting(policy, "plan", "--set", "engine.workers=1") as process:
         own = temporary / f"tclose-{os.geteuid()}"
         assert {path.name.partition("-")[0] for path in own.iterdir()} == {"plan", "dask", "pymp"}
@@ -109,7 +109,7 @@ def test_workers_and_their_sockets_are_cleared_too(policy, temporary, capsys):
     assert tree(temporary) == {}
 
 
-def test_scratch_of_a_living_command_stays(policy, temporary, capsys):
+def test_scratch_of_a_living_command_stays(policy, temporary):
     with waiting(policy, "plan"):
         before = tree(temporary)
         assert main(["schema"]) == 0
@@ -119,7 +119,7 @@ def test_scratch_of_a_living_command_stays(policy, temporary, capsys):
 
 
 @pytest.mark.nightly
-def test_commands_with_another_tmpdir_clear_it(policy, temporary, tmp_path, monkeypatch, capsys):
+def test_commands_with_another_tmpdir_clear_it(policy, temporary, tmp_path, monkeypatch):
     with waiting(policy, "plan") as process:
         process.kill()
         process.wait()

@@ -223,7 +223,7 @@ class TestStrict:
         assert shown.out == ""
         assert self.published(tmp_path) == []
 
-    def test_a_policy_can_be_strict_itself(self, tmp_path, capsys):
+    def test_a_policy_can_be_strict_itself(self, tmp_path):
         policy = write(tmp_path, {"city": QUASI, "grade": SECRET}, engine={"strict": True})
         assert main(["run", policy, "--quiet"]) == 3
         assert self.published(tmp_path) == []
@@ -234,7 +234,7 @@ class TestStrict:
         assert "warning TC-W007" in capsys.readouterr().err
         assert len(self.published(tmp_path)) == 1
 
-    def test_a_release_that_stands_with_warnings_is_refused_too(self, policy, capsys):
+    def test_a_release_that_stands_with_warnings_is_refused_too(self, policy):
         assert main(["run", policy, "--quiet"]) == 0
         assert main(["run", policy, "--quiet"]) == 0
         assert main(["run", policy, "--quiet", "--strict"]) == 3

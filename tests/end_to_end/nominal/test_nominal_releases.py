@@ -145,7 +145,7 @@ def test_in_hard_partitions(refine, illness, source, tmp_path):
         assert counts.to_dict() == expected.value_counts(columns).to_dict()
 
 
-def test_partition_far_from_the_table_is_proved_infeasible(source, tmp_path):
+def test_partition_far_from_the_table_is_proved_infeasible(tmp_path):
     table = patients()
     north = np.array(table["site"].to_pylist()) == "north"
     illness = np.where(north, "embolism", table["illness"].to_numpy(zero_copy_only=False))

@@ -215,17 +215,15 @@ class TestTraces:
 
 
 class TestVerification:
-    @pytest.mark.every_case
-    @pytest.mark.parametrize(
-        ("name", "found"), [("k", "at least 4 persons"), ("t", "t of cost over persons")]
-    )
     def test_what_does_not_hold_is_refused(
-        self, name: str, found: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Without the uniting of classes."""
         monkeypatch.setattr(Merger, "_repair_persons", lambda _, *repaired: repaired[:3])
-        with pytest.raises(VerificationError, match=found):
+        with pytest.raises(VerificationError) as refused:
             release(visit_policy(source, tmp_path))
+        for found in ("at least 4 persons", "t of cost over persons"):
+            assert found in str(refused.value)
 
     def test_persons_that_are_mixed_up(
         self, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -294,9 +292,7 @@ class TestAudit:
         assert found == made.manifest["privacy"]["persons"]
         assert not [note for note in audit.notes if "not checked" in note]
 
-    def test_originals_contradict(
-        self, made: Released, source: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_originals_contradict(self, made: Released, source: Path) -> None:
         document = visit_policy(source, made.folder.parent.parent)
         document["attributes"]["patient"] = "identifier"
         audit = add_originals(audit_release(made.folder), parse_policy(document), Progress("none"))

@@ -137,9 +137,7 @@ class TestFigures:
         told = len({person for person, of_class, _ in rows if of_class in alone})
         assert said["by_classes"]["one_value_left"]["cost"] == told
 
-    def test_are_shown(
-        self, made: Released, source: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_are_shown(self, made: Released, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["show", str(made.folder)]) == 0
         assert "persons in several classes" in capsys.readouterr().out
         report = (made.folder / "report.html").read_text(encoding="utf-8")

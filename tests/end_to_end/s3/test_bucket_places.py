@@ -55,7 +55,7 @@ def _broken(place, **_):
         raise ConnectionError("http://KEY:SECRET@host")
 
 
-def test_without_the_package_the_message_says_what_to_install(monkeypatch, tmp_path, source):
+def test_without_the_package_the_message_says_what_to_install(monkeypatch, source):
     import fsspec
 
     def absent(*_, **__):

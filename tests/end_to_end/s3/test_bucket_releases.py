@@ -55,7 +55,7 @@ def test_nothing_but_the_release_can_be_handed_out_and_nothing_else_stays(docume
     assert str(made.release) == f"{root}/{made.release.name}"
 
 
-def test_second_run_proves_the_release_and_changes_nothing(document, root, bucket, tmp_path):
+def test_second_run_proves_the_release_and_changes_nothing(document, bucket, tmp_path):
     first = run(document)
     before = bucket.tags()
     second = run(document)

@@ -22,7 +22,7 @@ from tclose.runtime.run import repository_of
 pytestmark = pytest.mark.usefixtures("small_regions")
 
 
-def test_conflict_is_one_message_and_nothing_is_published(document, root, tmp_path, monkeypatch):
+def test_conflict_is_one_message_and_nothing_is_published(document, root, monkeypatch):
     """Somebody else writes another file to the place of the release while it is committed."""
     put = BucketPath.put
 

@@ -317,7 +317,7 @@ def test_files_that_change_between_two_runs_are_found(source, monkeypatch):
     check_refused(document, "not the input's values: 'sum'")
 
 
-def test_a_plan_digests_nothing_and_makes_no_key(source, tmp_path, capsys):
+def test_a_plan_digests_nothing_and_makes_no_key(source, tmp_path):
     policy = write_policy(tmp_path / "policy.yaml", make_document(source))
     assert main(["plan", str(policy), "--quiet"]) == 0
     assert not (tmp_path / "releases").exists()

@@ -127,7 +127,7 @@ def test_bar_of_a_cluster(monkeypatch, tmp_path):
     assert "1.00M/1.00M records" in terminal.drawn[-1]
 
 
-def test_failed_pass_leaves_the_terminal_as_it_was(monkeypatch, tmp_path):
+def test_failed_pass_leaves_the_terminal_as_it_was(monkeypatch):
     terminal = sit_at_terminal(monkeypatch)
     with contextlib.suppress(RuntimeError), Progress("bar").following("encode", 2) as step:
         step()

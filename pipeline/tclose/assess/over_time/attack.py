@@ -117,8 +117,8 @@ def attack_releases(
 def _check_call(n_releases: int, n_policies: int, k: int | None) -> None:
     if n_releases != n_policies:
         raise UsageError(
-            f"{n_releases} releases and {n_policies} --originals: give the policy of each "
-            "release's originals, in the same order"
+            f"{n_releases} release{'' if n_releases == 1 else 's'} and {n_policies} --originals: "
+            "give the policy of each release's originals, in the same order"
         )
     if k is not None and k < 1:
         raise UsageError(f"--k {k}: has to be at least 1")

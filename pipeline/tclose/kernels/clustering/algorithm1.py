@@ -40,7 +40,7 @@ def merge_farthest(
     ----------
     numeric, nominal : float64 (d, n), int32 (q, n): as in clustering
     labels : int64 (n,): cluster of each record, from 0 without gaps
-    references : as in `tclose.kernels.refinement.repair.merge_classes`
+    references : as in `tclose.kernels.clustering.algorithm2`
     weights : float64 (q,), as in `tclose.kernels.clustering.algorithm3`; by default 1 each
 
     Returns
@@ -58,7 +58,7 @@ def ordered_excess(rows: Int64, references: tuple[Any, ...]) -> float:
     Parameters
     ----------
     rows : int64 (s,): the records of the class
-    references : as in `tclose.kernels.refinement.repair.merge_classes`
+    references : as in `tclose.kernels.clustering.algorithm2`
     """
     margin = ERROR_PER_STEP * (rows.size + 8)
     excess: float = max(

@@ -68,7 +68,9 @@ def k_anonymity_first(numeric, nominal, k, references, weights=None):
     numeric : float64 (d, n): quasi-identifiers, scaled
     nominal : int32 (q, n): category codes
     k : at least 1; with fewer than 2k records there is one cluster. Memory grows with its square
-    references : as in `repair.merge_classes`, of at least one confidential attribute
+    references : the codes int64 (p, n) of the records' values of p confidential attributes, one at
+        least; of each the table's ``cumulative`` and ``prefix``, as in `ordered_emd`; and limits
+        float64 (p,)
     weights : float64 (q,), as in `tclose.kernels.clustering.algorithm3`; by default 1 each
 
     Returns

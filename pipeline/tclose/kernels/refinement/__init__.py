@@ -1,1 +1,1 @@
-"""Exchanges and moves of records within k and t."""
+"""Exchanges and moves of records within k and t; classes above t are merged."""

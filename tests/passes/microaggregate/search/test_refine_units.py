@@ -15,7 +15,7 @@ from support.tables.random_tables import repeatable
 from tclose.kernels.aggregate import group_by_label
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Int64
-from tclose.passes.microaggregate.repair.merge_classes import merge_until
+from tclose.passes.microaggregate.repair.merge_until import merge_until
 from tclose.passes.microaggregate.search import refine_units
 from tclose.passes.microaggregate.search.refine_units import number_units
 from tclose.passes.microaggregate.unions.cluster_persons import find_medoids

@@ -17,7 +17,7 @@ from tclose.model.attributes import REPRESENTATIVE
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.release_classes import release_classes
-from tclose.passes.microaggregate.repair.merge_classes import merge_until
+from tclose.passes.microaggregate.repair.merge_until import merge_until
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.bound_models import meet_all
 from tclose.privacy.person_closeness import PersonDemand

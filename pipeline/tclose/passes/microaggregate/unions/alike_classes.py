@@ -20,7 +20,7 @@ from tclose.passes.microaggregate.class_files import read_class_records
 from tclose.passes.microaggregate.region_classes import RegionClasses
 from tclose.passes.microaggregate.region_clusters import RegionClusters, repair_clusters
 from tclose.passes.microaggregate.region_records import RegionRecords
-from tclose.passes.microaggregate.repair.merge_classes import merge_until
+from tclose.passes.microaggregate.repair.merge_until import merge_until
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.plan_files import count_codes
 from tclose.passes.summarise.records import JOINTS

@@ -12,7 +12,7 @@ from support.naive import naive_kernels as naive
 from support.naive import naive_requirements
 from support.tables.random_tables import quasi_identifiers, repeatable, seeds
 from tclose.kernels.aggregate import group_by_label
-from tclose.passes.microaggregate.repair.merge_classes import merge_until
+from tclose.passes.microaggregate.repair.merge_until import merge_until
 
 
 def distinct_at_least(codes, least):
