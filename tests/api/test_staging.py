@@ -71,6 +71,23 @@ def test_partitions_of_two_types_are_refused():
         pass
 
 
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (pd.DataFrame({"n": [1, 2], "band": pd.cut([1, 9], 2)}), "dictionary of extension"),
+        (pa.table({"band": pa.array([(1, 2, 3)], pa.month_day_nano_interval())}), "month_day_nano"),
+        (
+            pa.table({"band": pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), [7])}),
+            "run_end_encoded",
+        ),
+    ],
+)
+def test_a_type_that_no_file_has_is_refused_by_the_columns_name(data, kind):
+    refused = rf"column 'band': type {kind}.* is one that no file has; convert it"
+    with pytest.raises(DataError, match=refused), staging.staged_data(data):
+        pass
+
+
 def test_index_metadata_and_categories_leave_no_trace():
     frame = TABLE.to_pandas()
     other = frame.set_index(pd.Index(range(5, 15), name="other"))

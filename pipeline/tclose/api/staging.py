@@ -154,9 +154,24 @@ def _plain(table: pa.Table) -> pa.Table:
     _check_names(table.column_names)
     for i, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
-            values = table[i].cast(field.type.value_type)
+            with refusing_arrow(_unfit(field)):  # as the ranges that pandas.cut makes
+                values = table[i].cast(field.type.value_type)
             table = table.set_column(i, field.name, values)
     return table.cast(pa.schema([pa.field(f.name, f.type) for f in table.schema]))
+
+
+def _unfit(field: pa.Field) -> DataError:
+    return DataError(
+        f"column {field.name!r}: type {name_type(field.type)} is one that no file has; convert it, "
+        "as by astype(str), or leave it out of the table"
+    )
+
+
+def _check_types(schema: pa.Schema) -> None:
+    """Refuse columns that Parquet cannot have, whatever their roles are: all of a table is kept."""
+    for field in schema:
+        with refusing_arrow(_unfit(field)):
+            pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
 
 
 def _check_names(names: list[str]) -> None:
@@ -213,6 +228,7 @@ def _create(file: Path) -> BinaryIO:
 def _write_file(file: Path, tables: Iterator[pa.Table]) -> None:
     """Write the rows in row groups of one size; the file's time is always the same."""
     first = next(tables)
+    _check_types(first.schema)
     with _create(file) as stream, pq.ParquetWriter(stream, first.schema) as writer:
         waiting = first
         for table in tables:

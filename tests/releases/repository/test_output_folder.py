@@ -86,6 +86,16 @@ class TestKey:
         } - {0}
 
 
+def test_a_release_is_closed_to_other_writers_whatever_the_mask(source):
+    before = os.umask(0)
+    try:
+        folder = release(policy_for(source)).folder
+    finally:
+        os.umask(before)
+    places = [folder, *folder.rglob("*")]
+    assert [place for place in places if place.stat().st_mode & 0o022] == []
+
+
 class TestNote:
     """Where working files are said to be is a place where files are removed."""
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -52,6 +53,7 @@ from tclose.runtime.run import INSPECTION, SECONDS, Run, read_schema
 
 # File systems force what several threads ask for to disk in one go.
 SYNC_THREADS = 16
+_WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def publish(context: PassContext) -> None:
@@ -170,8 +172,10 @@ def _write_public(run: Run, public: Manifest, documents: dict[str, bytes], stagi
 
 
 def _force_folders(staging: Path) -> None:
-    """Force the folders to disk, whose files are there already."""
+    """Close the folders to others and force them to disk; their files are there already."""
     folders = [Path(folder) for folder, _, _ in os.walk(staging, topdown=False)]
+    for folder in folders:
+        _close_to_writers(folder)
     with ThreadPoolExecutor(SYNC_THREADS) as pool:
         list(pool.map(force_to_disk, folders))
 
@@ -180,7 +184,15 @@ def _place_file(written: Path, place: Path) -> None:
     """Give a written file its place, and force it to disk."""
     if not _link(written, place):
         shutil.copyfile(written, place)
+    _close_to_writers(place)
     force_to_disk(place)
+
+
+def _close_to_writers(place: Path) -> None:
+    """See that others cannot write, whatever the umask of a flow, a worker or a notebook is."""
+    mode = stat.S_IMODE(place.stat().st_mode)
+    if mode & _WRITABLE:
+        place.chmod(mode & ~_WRITABLE)
 
 
 def _link(written: Path, place: Path) -> bool:
