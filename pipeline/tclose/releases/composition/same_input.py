@@ -40,7 +40,7 @@ def find_siblings(
 
     Parameters
     ----------
-    digests : SHA-256 of the files of the input
+    digests : SHA-256 of each file of the input
     policy : as an internal manifest has it
     """
     return tuple(
@@ -49,7 +49,7 @@ def find_siblings(
             _compare(policy, origin.policy),
             frozenset(file.sha256 for file in origin.files),
             _rows_per_file(policy) == _rows_per_file(origin.policy),
-            {file.sha256 for file in origin.inputs} != set(digests),
+            sorted(file.sha256 for file in origin.inputs) != sorted(digests),
         )
         for name, origin in neighbours.origins.items()
         if shares_input(origin, digests)

@@ -19,7 +19,7 @@ def find_beside(run: Run) -> tuple[Sibling, ...]:
     drawn = {draw.release for draw in run.workspace.load(NOISE_DRAWS)}
     siblings = find_siblings(
         read_neighbours(run.repository.output, run.release_id),
-        {content.file.sha256 for content in contents},
+        [content.file.sha256 for content in contents],
         run.policy.model_dump(mode="json"),
     )
     return tuple(sibling for sibling in siblings if sibling.release not in drawn)
