@@ -30,11 +30,11 @@ Words = Annotated[str, Field(min_length=1, max_length=4000, pattern=SOME_LINES)]
 
 
 def refuse_shorthand(path: str) -> str:
-    """Refuse what only a shell replaces: a folder of that very name would be made, and filled."""
+    """Refuse what a shell would replace: a folder of that very name would be made, and filled."""
     if path == "~" or path.startswith(("~/", "$")):
         raise ValueError(
-            f"begins with {path[0]!r}, which only a shell replaces; write the folder out, or put "
-            "./ before it if that is its name"
+            f"begins with {path[0]!r}, which is not replaced by what a shell puts there; write the "
+            "folder out, or put ./ before it if that is its name"
         )
     return path
 
