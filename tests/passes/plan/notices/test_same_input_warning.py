@@ -154,11 +154,10 @@ def test_a_folder_that_grew(runs: Runs, tmp_path: Path) -> None:
 def test_values_that_are_read_otherwise(runs: Runs, tmp_path: Path) -> None:
     rows = [f"{20 + i % 40};{'fm'[i % 2]};{i % 7},5" for i in range(N_RECORDS)]
     (tmp_path / "people.csv").write_text("\n".join(["age;sex;pay", *rows]))
-    sets = (f"input.path={tmp_path}/people.csv", "input.delimiter=;", "attributes.pay.type=nominal")
-    runs.run(*sets, "attributes.pay.t=0.9")
+    sets = [f"input.path={tmp_path}/people.csv", "input.delimiter=;", "attributes.pay.t=0.9"]
+    runs.run(*sets, "attributes.pay.type=nominal")
     first = f"people/{runs.current().name}"
-    sets = (*sets[:2], "attributes.pay.t=0.9", 'input.decimal=","')
-    told, _ = runs.run(*sets, command="plan")
+    told, _ = runs.run(*sets, 'input.decimal=","', command="plan")
     assert f"already: {first} (other attributes, input); anyone" in told
 
 
