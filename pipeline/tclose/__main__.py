@@ -6,6 +6,9 @@ import sys
 from tclose.runtime.interrupts import hear_interrupts, ignore_interrupts
 from tclose.runtime.streams import end_streams, prepare_streams, print_message
 
+# All others remove what they have begun: a plan's scratch folder goes with it.
+_GO_ON = ("run", "flow", "forget", "rollback", "prune", "warm-up")
+
 
 def run_command() -> int:
     """Run the command line; interrupted, say so in one line. Returns the exit status.
@@ -28,7 +31,8 @@ def run_command() -> int:
         # Python remembers an interrupt of source text in exec (as of a dataclass), even a handled
         # one, and would end the process by that signal. The next exec forgets it.
         exec("")  # noqa: S102
-        print_message("tclose: interrupted; run again to go on from here")
+        how = "go on from here" if sys.argv[1:2] and sys.argv[1] in _GO_ON else "begin anew"
+        print_message(f"tclose: interrupted; run again to {how}")
         return 1
     finally:
         ignore_interrupts()

@@ -309,6 +309,7 @@ class TestNowhereToKeep:
         (tmp_path / "file").write_text("")
         keep_code_in(tmp_path / "file")
         assert compiler._open_cache.__wrapped__() is None
+        assert "compiled kernels are not kept: there is no folder for them" in find_refusal()
 
     def test_it_is_compiled_each_time(self, monkeypatch):
         monkeypatch.setattr(compiler, "_open_cache", lambda: None)

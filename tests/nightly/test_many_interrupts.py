@@ -23,7 +23,7 @@ KINDS = [
     *("run", "run from its start", "plan", "run", "frontier", "audit with originals", "audit"),
     *("run from its start", "run on two workers"),
 ]
-LINE = "tclose: interrupted; run again to go on from here"
+LINE = "tclose: interrupted; run again to "
 
 
 def try_interrupt(
@@ -46,7 +46,8 @@ def try_interrupt(
     ]
     said = [line for line in lines if kind != "frontier" or "tclose: " in line]
     wrong = []
-    if (ended.status, said) not in ((0, []), (1, [LINE])):
+    line = LINE + ("go on from here" if kind.startswith("run") else "begin anew")
+    if (ended.status, said) not in ((0, []), (1, [line])):
         wrong.append(f"ended with status {ended.status} and said: {ended.errors!r}")
     how = "interrupted" if ended.status else "had ended"
     return how, [*wrong, *site.look_again(kind, ended, "")]

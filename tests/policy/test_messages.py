@@ -70,6 +70,18 @@ class TestMessages:
         known = "aggregate, bands, bottom, calendar, date_format, decimal, description"
         assert f"attributes.{name}.colour: unknown key; allowed: {known}" in message
 
+    def test_allowed_keys_are_listed_once(self):
+        wrong = {"role": "quasi-identifier", "agregate": "mode"}
+        attributes = {f"c{i}": wrong | {"colour": 1} for i in range(12)}
+        lines = self.refused(attributes=attributes, privacy={"k": 5, "t": 1, "l": 1}).split("\n")
+        assert sum("aggregate, bands, bottom" in line for line in lines) == 1
+        again = "unknown key; allowed: as for attributes.c0.agregate"
+        assert lines[3:5] == [
+            f"  attributes.c1.agregate: {again}; did you mean aggregate?",
+            f"  attributes.c1.colour: {again}",
+        ]
+        assert "  privacy.l: unknown key; allowed: joint, k, " in "\n".join(lines)
+
     @pytest.mark.parametrize(
         ("keys", "lines"),
         [

@@ -28,6 +28,7 @@ class TestYaml:
             ("", "nothing where"),
             ("'*': [a", "not valid YAML at line 1"),
             ("a: [b]\n---\nc: [d]\n", "not valid YAML at line 2"),
+            ("*: [a, b]", r"not valid YAML at line 1; put a text that begins with \* in quotes"),
             ("'*':\n  x: [a]\n  y: [b]\n  x: [c]\n", "line 4: a name appears twice"),
             ("'*':\n  x: [a]\n  y:\n", "below 'y': a level without a name"),
             ("'*':\n  x: &here [a]\n  y: *here\n", "below 'y': a branch that appears elsewhere"),

@@ -73,7 +73,13 @@ def test_leading_zeros_are_refused(text: str) -> None:
         ("[" * 5_000, "not valid YAML"),
         ("!!python/object/apply:os.system [ls]", "not valid YAML"),
         ("!!timestamp 2020-13-45", "not valid YAML"),
-        ("a: 1\n---\nb: 2", "not valid YAML at line 2"),
+        ("a: 1\n---\nb: 2", "not valid YAML at line 2; leave out the line ---"),
+        ("a:\n\tb: 2", "not valid YAML at line 2; indent by blanks, not by tabs"),
+        ("a: *.csv", "not valid YAML at line 1; put a text that begins with * in quotes"),
+        ("a: *b", "not valid YAML at line 1; put a text that begins with * in quotes"),
+        ("a: %d.%m.%Y", "not valid YAML at line 1; put a text that begins with this character in"),
+        ("a: b: c", "not valid YAML at line 1; put a text with a colon and a blank in quotes"),
+        ("a: [b", "not valid YAML at line 1; correct it"),
     ],
 )
 def test_refused(text: str, fragment: str) -> None:

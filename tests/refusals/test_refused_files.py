@@ -31,7 +31,11 @@ class TestFiles:
         (tmp_path / "data").mkdir()
         csv_of(tmp_path / "data", "age\n1\n", "notes.txt")
         csv_of(tmp_path / "data", "age\n1\n", "_people.csv")
-        refuse(policy_for(tmp_path / "data"), "no such file, or no CSV or Parquet file in it")
+        refuse(
+            policy_for(tmp_path / "data"),
+            "no such file, or no CSV or Parquet file in it (of a folder, files whose names end in "
+            ".csv, .parquet or .pq are read); name others by a pattern, as in data/*.txt",
+        )
 
     @pytest.mark.parametrize("name", ["people.csv", "people.parquet"])
     def test_empty_file(self, name, tmp_path, refuse):

@@ -147,6 +147,12 @@ def find_refusal() -> str:
             f"kernels that were compiled ahead are not read: {refusal}, {reason}; close "
             f"{refusal.place} to others, or take {READY} out of the environment"
         )
+    if _open_cache() is None and not os.environ.get(READY):
+        return (
+            "compiled kernels are not kept: there is no folder for them that this user can make, "
+            "and every process compiles for itself, which takes half a minute or so; name one by "
+            "NUMBA_CACHE_DIR"
+        )
     return find_missing() or find_other_kernels(_sources_digest())
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 Scalar = str | int | float | bool
 
@@ -27,6 +27,19 @@ ONE_LINE = r"^[^\x00-\x1f\x7f]*$"
 SOME_LINES = r"^[^\x00-\x09\x0b-\x1f\x7f]*$"
 Line = Annotated[str, Field(min_length=1, max_length=200, pattern=ONE_LINE)]
 Words = Annotated[str, Field(min_length=1, max_length=4000, pattern=SOME_LINES)]
+
+
+def refuse_shorthand(path: str) -> str:
+    """Refuse what a shell would replace: a folder of that very name would be made, and filled."""
+    if path == "~" or path.startswith(("~/", "$")):
+        raise ValueError(
+            f"begins with {path[0]!r}, which is not replaced by what a shell puts there; write the "
+            "folder out, or put ./ before it if that is its name"
+        )
+    return path
+
+
+Folder = Annotated[str, Field(min_length=1, pattern=NO_NUL), AfterValidator(refuse_shorthand)]
 
 
 class Settings(BaseModel):

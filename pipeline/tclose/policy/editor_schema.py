@@ -28,7 +28,7 @@ def complete_for_editors(schema: JsonSchema, schema_id: str) -> JsonSchema:
     sections = schema.get("$defs", {})
     for section in list(_sections(schema)):
         for key, described in section["properties"].items():
-            for limit in _LIMITS.keys() & described.keys():
+            for limit in (word for word in _LIMITS if word in described):
                 described[_LIMITS[limit]] = described.pop(limit)
             described.setdefault("description", _describe(key, described, section, sections))
     for section in list(_sections(schema)):

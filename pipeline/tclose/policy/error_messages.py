@@ -20,9 +20,10 @@ def describe_problems(error: ValidationError, policy: type[BaseModel]) -> list[s
     ``policy``: the whole model, for the keys that it knows.
     """
     lines: dict[str, None] = {}
+    told: dict[str, str] = {}  # lists of allowed keys, and where each was said
     for problem in _leave_out_echoes(error.errors()):
         location = _strip_branches(tuple(str(part) for part in problem["loc"]))
-        message = _format(problem, location, policy)
+        message = _format(problem, location, policy, told)
         lines[f"{'.'.join(location)}: {message}" if location else message] = None
     return list(lines)
 
@@ -58,13 +59,25 @@ def _strip_branches(location: tuple[str, ...]) -> tuple[str, ...]:
     return location[: depth.get(location[0], len(location))] if location else ()
 
 
-def _format(problem: Any, location: tuple[str, ...], policy: type[BaseModel]) -> str:
+def _name_allowed_keys(
+    location: tuple[str, ...], policy: type[BaseModel], told: dict[str, str]
+) -> str:
+    """Say which keys there are, once: an attribute has many, and many attributes may be wrong."""
+    known = _allowed_keys(location[:-1], policy)
+    allowed, where = ", ".join(known), ".".join(location)
+    first = told.setdefault(allowed, where)
+    said = allowed if first == where else f"as for {first}"
+    return f"unknown key; allowed: {said}{suggest(location[-1], known)}"
+
+
+def _format(
+    problem: Any, location: tuple[str, ...], policy: type[BaseModel], told: dict[str, str]
+) -> str:
     kind, value = problem["type"], problem["input"]
     if location[:1] == ("attributes",) and location[2:] in (("bottom",), ("top",)):
         return _BOUND  # whatever is wrong with a number or with a percentile's keys, in one line
     if kind == "extra_forbidden":
-        allowed = _allowed_keys(location[:-1], policy)
-        return f"unknown key; allowed: {', '.join(allowed)}{suggest(location[-1], allowed)}"
+        return _name_allowed_keys(location, policy, told)
     if kind == "value_error":
         return str(problem["msg"].removeprefix("Value error, "))
     if kind == "missing":

@@ -12,7 +12,7 @@ import yaml
 
 from tclose.data.taxonomy import Taxonomy, build_from_mapping, build_from_rows, to_text
 from tclose.errors import PolicyError
-from tclose.policy.yaml_values import check_nodes
+from tclose.policy.yaml_values import check_nodes, describe_yaml_error
 
 
 def taxonomy_rows(value: object) -> object:
@@ -72,9 +72,7 @@ def _read_yaml(text: str) -> Taxonomy:
         _refuse_repeated_keys(root)
         document = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 (makes texts alone)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" at line {mark.line + 1:,}" if mark else ""
-        raise PolicyError(f"not valid YAML{where}; correct it") from None
+        raise PolicyError(describe_yaml_error(error)) from None
     return build_from_mapping(document)
 
 

@@ -48,6 +48,15 @@ for _name, (_pattern, _first) in _MEANINGS.items():
 # What begins with 0 and goes on with digits is eight times or ten times what follows.
 _AMBIGUOUS = re.compile(r"[-+]?0[0-9_]+\Z")
 _MOST_NODES = 1_000_000
+# By what PyYAML says.
+_REMEDIES = {
+    r"'\t' that cannot start": "indent by blanks, not by tabs",
+    " alias": "put a text that begins with * in quotes, as in --set 'input.path=\"*.csv\"'",
+    "cannot start any token": "put a text that begins with this character in quotes",
+    "mapping values are not allowed": "put a text with a colon and a blank in quotes, or correct "
+    "the indentation",
+    "a single document": "leave out the line ---, and what is below it",
+}
 
 
 def read_yaml(text: str) -> Any:
@@ -67,9 +76,16 @@ def read_yaml(text: str) -> Any:
         finally:
             loader.dispose()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" at line {mark.line + 1}" if mark else ""
-        raise PolicyError(f"not valid YAML{where}; correct it") from None
+        raise PolicyError(describe_yaml_error(error)) from None
+
+
+def describe_yaml_error(error: Exception) -> str:
+    """Say where text is no YAML, and what to do; the parser's own words could quote a value."""
+    mark = getattr(error, "problem_mark", None)
+    where = f" at line {mark.line + 1:,}" if mark else ""
+    said = f"{getattr(error, 'context', '')} {getattr(error, 'problem', '')}"
+    remedy = next((remedy for sign, remedy in _REMEDIES.items() if sign in said), "correct it")
+    return f"not valid YAML{where}; {remedy}"
 
 
 def check_nodes(root: yaml.Node | None, *, with_numbers: bool = True) -> None:

@@ -108,6 +108,13 @@ class TestFind:
         assert self.find(tmp_path / name) == [name]
         assert len(release(policy_for(tmp_path / name)).table) == N_PEOPLE
 
+    def test_names_that_say_how_a_file_is_compressed(self, tmp_path):
+        """As pandas' own example has it, whose file would be left out of a folder unseen."""
+        for name in ("a.parquet.gzip", "b.parquet.gz", "c.parquet.snappy"):
+            write_parquet(tmp_path / name, people())
+        assert self.find(tmp_path) == ["a.parquet.gzip", "b.parquet.gz", "c.parquet.snappy"]
+        assert len(release(policy_for(tmp_path)).table) == 3 * N_PEOPLE
+
     def test_home(self, folder, monkeypatch):
         monkeypatch.setenv("HOME", str(folder))
         assert self.find("~/b.csv") == ["b.csv"]

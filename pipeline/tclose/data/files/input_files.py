@@ -23,6 +23,7 @@ from tclose.data.files.local_input import (
     is_data,
     is_hidden,
     list_folder,
+    name_suffixes,
 )
 from tclose.data.files.staged_input import find_place
 from tclose.data.places.bucket_client import filesystem as bucket_filesystem
@@ -69,7 +70,11 @@ def find_files(settings: InputSettings) -> tuple[str, ...]:
             raise refusal(settings.shown, error) from None
         raise _unreadable(f"input {settings.shown}", error) from None
     if not files:
-        raise DataError(f"input {settings.shown}: no such file, or no CSV or Parquet file in it")
+        raise DataError(
+            f"input {settings.shown}: no such file, or no CSV or Parquet file in it (of a folder, "
+            f"files whose names end in {name_suffixes()} are read); name others by a pattern, as "
+            "in data/*.txt"
+        )
     return tuple(sorted(filesystem.unstrip_protocol(name) for name in files))
 
 

@@ -13,7 +13,8 @@ from tclose.data.places.locations import is_utf8, show_name
 from tclose.errors import DataError
 
 _SUFFIXES = (".csv", ".parquet", ".pq")
-_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".lz4")
+# A Parquet file may be named by how it is compressed inside, and is read.
+_PACKED = (".gz", ".gzip", ".bz2", ".xz", ".zst", ".zip", ".lz4", ".snappy")
 _KINDS = (
     (stat.S_ISFIFO, "a named pipe"),
     (stat.S_ISSOCK, "a socket"),
@@ -28,6 +29,11 @@ def is_data(name: str) -> bool:
     for packed in _PACKED:
         name = name.removesuffix(packed)
     return name.endswith(_SUFFIXES)
+
+
+def name_suffixes() -> str:
+    """Return how names of data files end, in words."""
+    return f"{', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}"
 
 
 def is_hidden(name: str) -> bool:

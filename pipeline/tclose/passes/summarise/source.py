@@ -32,6 +32,7 @@ from tclose.runtime.tasks import merge_in_tree
 
 KNOWN_RECORDS = 10_000  # on which it is tried whether some columns tell another
 _MOST_NAMES = 5
+_MARKS = ";\t|,"  # between the fields of CSV
 
 
 @contextlib.contextmanager
@@ -70,11 +71,24 @@ def _check_present(policy: Policy, known: Sequence[str], names: Sequence[str]) -
         return
     named = ", ".join(f"{name!r}{_find_close(name, names)}" for name in absent[:_MOST_NAMES])
     more = f" and {len(absent) - _MOST_NAMES:,} more" if len(absent) > _MOST_NAMES else ""
-    header = f"; it has none of the policy's columns: {NO_HEADER}"
+    mark = _find_mark(names, known, policy.input.delimiter)
+    header = (
+        f"; it has one column, with {mark!r} in its name: if that divides fields, name it as "
+        "input.delimiter"
+        if mark
+        else f"; it has none of the policy's columns: {NO_HEADER}"
+    )
     raise DataError(
         f"input {policy.input.shown}: has no column {named}{more}, which the policy names; correct "
         f"the name, or take it out{header if len(absent) == len(known) else ''}"
     )
+
+
+def _find_mark(names: Sequence[str], known: Sequence[str], delimiter: str) -> str | None:
+    """Find what divides the names of columns in a line that was read as a single one."""
+    if len(names) != 1 or not any(name in names[0] for name in known):
+        return None
+    return next((m for m in _MARKS if m in names[0] and m != delimiter), None)
 
 
 def _find_close(name: str, names: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from tclose.model.setting_fields import Folder
 from tclose.policy import warning_kinds
 
 LOCAL = "local"
@@ -66,7 +67,7 @@ class EngineSettings(_Section):
     workers: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         default="auto", description="Processes of a local cluster."
     )
-    work_path: _File | None = Field(
+    work_path: Folder | None = Field(
         default=None,
         description="Folder for the private working files of a run, which all workers share; "
         "beside the releases by default, in the user's cache if these are in s3://.",

@@ -5,7 +5,7 @@ from pydantic import Field, SerializeAsAny, field_serializer
 from tclose.data.formats.format_registry import DEFAULT_FORMAT
 from tclose.data.formats.output_format import OutputFormat
 from tclose.model.column_terms import UNRELEASED, Role
-from tclose.model.setting_fields import NO_NUL, Settings
+from tclose.model.setting_fields import NO_NUL, Folder, Settings
 from tclose.policy.sections.attribute_settings import AttributeSettings
 from tclose.security.redaction import redact_place
 
@@ -15,10 +15,8 @@ FOLDER_ROLES = (Role.QUASI_IDENTIFIER, Role.NON_CONFIDENTIAL)
 class OutputSettings(Settings):
     """The release's location, and its division into files."""
 
-    path: str = Field(
+    path: Folder = Field(
         default="releases",
-        min_length=1,
-        pattern=NO_NUL,
         description="Folder, or s3://bucket/folder (endpoint and credentials: the environment).",
     )
     format: SerializeAsAny[OutputFormat] = Field(

@@ -13,6 +13,8 @@ from tclose.releases.manifest.internal_manifest import SameInput
 
 # What decides nothing of the classes, or of which release it is.
 _APART = {"name", "input", "output", "engine"}
+# What decides how values are read.
+_READING = ("missing_values", "delimiter", "encoding", "decimal", "thousands", "date_format")
 
 
 @dataclass(frozen=True)
@@ -20,13 +22,15 @@ class Sibling:
     """A release of some of the same input files.
 
     ``release``: its name and id; ``differs``: sections of the policy that are others; ``data``:
-    SHA-256 of its data files; ``is_cut_alike``: whether these have as many rows each.
+    SHA-256 of its data files; ``is_cut_alike``: whether these have as many rows each;
+    ``has_other_files``: whether not all files of the input are the same, as in a folder that grew.
     """
 
     release: str
     differs: tuple[str, ...]
     data: frozenset[str]
     is_cut_alike: bool = True
+    has_other_files: bool = False
 
 
 def find_siblings(
@@ -36,7 +40,7 @@ def find_siblings(
 
     Parameters
     ----------
-    digests : SHA-256 of the files of the input
+    digests : SHA-256 of each file of the input
     policy : as an internal manifest has it
     """
     return tuple(
@@ -45,6 +49,7 @@ def find_siblings(
             _compare(policy, origin.policy),
             frozenset(file.sha256 for file in origin.files),
             _rows_per_file(policy) == _rows_per_file(origin.policy),
+            sorted(file.sha256 for file in origin.inputs) != sorted(digests),
         )
         for name, origin in neighbours.origins.items()
         if shares_input(origin, digests)
@@ -63,7 +68,7 @@ def _compare(policy: Mapping[str, Any], other: Mapping[str, Any] | None) -> tupl
 def _decide_classes(policy: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a policy that decides the classes, without files and their division."""
     deciding_keys = {key: value for key, value in policy.items() if key not in _APART}
-    for section, keys in (("input", ("missing_values",)), ("output", ("partition_by",))):
+    for section, keys in (("input", _READING), ("output", ("partition_by",))):
         settings = policy.get(section)
         if isinstance(settings, dict):
             deciding_keys[section] = {key: settings.get(key) for key in keys}

@@ -134,6 +134,33 @@ def test_seeds_that_give_the_same_rows(runs: Runs) -> None:
     assert "also released" not in out
 
 
+def test_a_folder_that_grew(runs: Runs, tmp_path: Path) -> None:
+    """Its policy is the same, and so is the version: the files say what is other."""
+    folder = tmp_path / "grows"
+    folder.mkdir()
+    shutil.copy(runs.source, folder / "first.parquet")
+    there = f"input.path={folder}"
+    runs.run(there)
+    first = f"people/{runs.current().name}"
+    shutil.copy(runs.source, folder / "second.parquet")  # the same records again
+    for command in ("plan", "run"):
+        told = "".join(runs.run(there, command=command))
+        assert f"already: {first} (only some files are the same); anyone" in told
+    strict = ["run", str(runs.policy), "--quiet", "--strict", "--set", there, "--set=seed=2"]
+    assert main(strict) == 3
+    assert f"{first} (other seed; only some files are the same)" in runs.capsys.readouterr().err
+
+
+def test_values_that_are_read_otherwise(runs: Runs, tmp_path: Path) -> None:
+    rows = [f"{20 + i % 40};{'fm'[i % 2]};{i % 7},5" for i in range(N_RECORDS)]
+    (tmp_path / "people.csv").write_text("\n".join(["age;sex;pay", *rows]))
+    sets = [f"input.path={tmp_path}/people.csv", "input.delimiter=;", "attributes.pay.t=0.9"]
+    runs.run(*sets, "attributes.pay.type=nominal")
+    first = f"people/{runs.current().name}"
+    told, _ = runs.run(*sets, 'input.decimal=","', command="plan")
+    assert f"already: {first} (other attributes, input); anyone" in told
+
+
 def test_removed_ones_and_other_inputs_are_not_told(runs: Runs, tmp_path: Path) -> None:
     runs.run()
     old = runs.current()

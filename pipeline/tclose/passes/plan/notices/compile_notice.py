@@ -10,7 +10,8 @@ from tclose.passes.plan.search_budget import SearchBudget
 from tclose.runtime.engines.engine import Engine
 from tclose.runtime.monitoring.progress import Progress
 
-COMPILING = "compiling the kernels, once on this machine: half a minute or so"
+COMPILING = "compiling the kernels: half a minute or so"
+ONCE = ", once on this machine"
 COMPILER_MEGABYTES = 450.0  # a first use of the search was seen to hold 445 more
 
 
@@ -23,16 +24,17 @@ def kernels_are_compiled(search_budget: SearchBudget, *, keeps_persons: bool = F
 def report_compiling(plan: Plan, engine: Engine, progress: Progress) -> None:
     """Say so where kernels are not compiled; other methods' take seconds.
 
-    And where they are not kept or read, since somebody else could have written what is there, or
-    they are of another version.
+    And where they are not kept or read, since somebody else could have written what is there, they
+    are of another version, or no folder can be made for them.
     """
-    for refusal in sorted({answer for answer in engine.ask(find_refusal) if answer}):
+    refusals = sorted({answer for answer in engine.ask(find_refusal) if answer})
+    for refusal in refusals:
         progress.caution(refusal)
     if not plan.method.cuts_by_subsets:
         return
     if kernels_are_compiled(plan.search_budget, keeps_persons=plan.keeps_persons):
         return
-    notice = COMPILING
+    notice = COMPILING if refusals else COMPILING + ONCE
     limit = engine.memory_per_unit()
     needed = task_megabytes(plan) + COMPILER_MEGABYTES
     if limit is not None and needed * 1e6 > limit:

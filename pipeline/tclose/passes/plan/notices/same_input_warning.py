@@ -25,15 +25,17 @@ def find_beside(run: Run) -> tuple[Sibling, ...]:
     held = {release for link in run.workspace.load(SERIES) for release in link.window.releases}
     siblings = find_siblings(
         read_neighbours(run.repository.output, run.release_id),
-        {content.file.sha256 for content in contents},
+        [content.file.sha256 for content in contents],
         run.policy.model_dump(mode="json"),
     )
     return tuple(sibling for sibling in siblings if sibling.release not in drawn | held)
 
 
 def warn_by_policy(run: Run) -> tuple[PlanWarning, ...]:
-    """Find, ahead of a release, others whose policy makes other classes."""
-    return warn_of_siblings([sibling for sibling in find_beside(run) if sibling.differs])
+    """Find, ahead of a release, others whose policy or files make other classes."""
+    return warn_of_siblings(
+        [sibling for sibling in find_beside(run) if sibling.differs or sibling.has_other_files]
+    )
 
 
 def warn_of_siblings(others: Sequence[Sibling]) -> tuple[PlanWarning, ...]:
@@ -49,14 +51,14 @@ def find_others(run: Run, data: frozenset[str]) -> tuple[Sibling, ...]:
     return tuple(
         sibling
         for sibling in find_beside(run)
-        if sibling.data != data and (sibling.differs or sibling.is_cut_alike)
+        if sibling.data != data
+        and (sibling.differs or sibling.has_other_files or sibling.is_cut_alike)
     )
 
 
 def _describe(others: Sequence[Sibling]) -> str:
     named = ", ".join(
-        f"{other.release} (other {', '.join(other.differs) or 'version of tclose'})"
-        for other in others[:_MOST_NAMED]
+        f"{other.release} ({_name_difference(other)})" for other in others[:_MOST_NAMED]
     )
     n_more = len(others) - _MOST_NAMED
     more = f" and {n_more:,} more" if n_more > 0 else ""
@@ -66,3 +68,10 @@ def _describe(others: Sequence[Sibling]) -> str:
         f"{'is' if is_one else 'are'} in the output folder already: {named}{more}; anyone with two "
         "can tell records apart that each keeps together, and k and t hold for neither"
     )
+
+
+def _name_difference(other: Sibling) -> str:
+    words = [f"other {', '.join(other.differs)}"] if other.differs else []
+    if other.has_other_files:
+        words.append("only some files are the same")
+    return "; ".join(words) or "other version of tclose"
