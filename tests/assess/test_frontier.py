@@ -87,6 +87,7 @@ def many_columns_policy(path: Path, **changes: Any) -> dict[str, Any]:
         (write_csv, {}),
         (write_parquet, {"output": {"partition_by": ["site"]}}),
         (write_parquet, {"method": {"scope": "table"}}),
+        (write_parquet, {"method": {"losses": "absolute"}}),
     ],
 )
 def test_the_policys_point_is_what_a_run_publishes(write, changes, tmp_path):
@@ -103,6 +104,12 @@ def test_the_policys_point_is_what_a_run_publishes(write, changes, tmp_path):
     classes, manifest = point.figures.classes, published.manifest
     assert vars(classes) == manifest["classes"]
     assert point.figures.loss == manifest["information_loss"]["total"]
+    shares = published.internal["exact_information_loss"]["of_one_class"]
+    if "losses" in changes.get("method", {}):
+        assert (point.figures.of_one_class, shares) == (None, {})
+    else:
+        mean = np.mean(list(shares.values()))
+        assert point.figures.of_one_class == pytest.approx(mean, rel=0.005)  # three digits
     found = {a.name: a.largest_emd for a in point.figures.attributes}
     assert found == {n: t["largest_emd"] for n, t in manifest["privacy"]["t"].items()}
 

@@ -253,7 +253,8 @@ class Frontier:
         Columns: ``k``, ``t`` (NaN where no attribute follows ``privacy.t``), ``is_policy``,
         ``feasible``, ``reason``, ``classes``, ``smallest``, ``largest`` and ``mean`` size in
         records, ``largest_emd.<attribute>``, ``information_loss`` (normalised SSE per record and
-        quasi-identifier) and ``record_linkage_risk`` (share of records, 0 to 1).
+        quasi-identifier), ``of_one_class`` (what is lost of what one class loses, 0 to 1; None with
+        ``losses: absolute``) and ``record_linkage_risk`` (share of records, 0 to 1).
         """
         import pandas as pd
 
@@ -290,6 +291,7 @@ def _flatten(point: dict[str, Any]) -> dict[str, Any]:
         **{name: sizes.get(name) for name in ("smallest", "largest", "mean")},
         **{f"largest_emd.{name}": value for name, value in emds.items()},
         "information_loss": point.get("information_loss"),
+        "of_one_class": point.get("of_one_class"),
         "record_linkage_risk": point.get("record_linkage_risk"),
     }
 

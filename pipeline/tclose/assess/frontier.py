@@ -12,10 +12,12 @@ from tclose.assess.linking import link_attackers
 from tclose.assess.sample import Sample, local_sample
 from tclose.data.files.inspection import FileContent
 from tclose.errors import DataError, InfeasibleError, VerificationError
+from tclose.methods.scaling import find_shares_lost
 from tclose.model.verification import AttributeResult, ClassSizes
 from tclose.passes.microaggregate.aggregate_task import REGION_RESULTS
 from tclose.passes.microaggregate.losses import merge_losses
 from tclose.passes.plan.notices.compile_notice import COMPILING, kernels_are_compiled
+from tclose.passes.plan.plan import PLAN
 from tclose.passes.plan.search_budget import choose_search_budget
 from tclose.passes.release import TRIAL
 from tclose.passes.verify.verdict import VERDICT
@@ -32,14 +34,16 @@ class Figures:
     """The figures of a release: classes, loss, distances, and record-linkage risk.
 
     ``loss``: Soria-Comas et al. 2015, eq. (5), over records and quasi-identifiers; ``risk``: the
-    share of records that an intruder links to their own. Both to three digits, as manifests have
-    them.
+    share of records that an intruder links to their own; ``of_one_class``: what is lost of what one
+    class loses, the mean over quasi-identifiers, None where that does not count. All to three
+    digits, as manifests have them.
     """
 
     classes: ClassSizes
     loss: float
     attributes: tuple[AttributeResult, ...]
     risk: float
+    of_one_class: float | None = None
 
 
 @dataclass(frozen=True)
@@ -138,5 +142,11 @@ def _measure(run: Run, sample: Sample, contents: list[FileContent]) -> Figures:
     run_pipeline(TRIAL.after(INSPECTION), run, quiet)
     verdict = workspace.load(VERDICT)
     losses = merge_losses([result.losses for result in workspace.load(REGION_RESULTS)])
-    loss, risk = float(losses.means.mean()), link_attackers(run, sample)
-    return Figures(verdict.sizes, three_digits(loss), verdict.attributes, three_digits(risk))
+    shares = find_shares_lost(workspace.load(PLAN).encodings, losses.means)
+    return Figures(
+        verdict.sizes,
+        three_digits(float(losses.means.mean())),
+        verdict.attributes,
+        three_digits(link_attackers(run, sample)),
+        three_digits(sum(shares.values()) / len(shares)) if shares else None,
+    )

@@ -43,6 +43,7 @@ def _describe_point(point: Point) -> dict[str, Any]:
         "feasible": True,
         "classes": asdict(point.figures.classes),
         "information_loss": point.figures.loss,
+        "of_one_class": point.figures.of_one_class,
         "largest_emd": {a.name: a.largest_emd for a in point.figures.attributes},
         "record_linkage_risk": point.figures.risk,
     }
@@ -53,13 +54,19 @@ def report_frontier(frontier: ComputedFrontier) -> str:
     rows = [("computed on", describe_basis(frontier))]
     if not frontier.is_whole:
         rows.append(("", SAMPLED))
-    rows += [
-        ("loss", "normalised SSE per record and quasi-identifier"),
-        ("linked", _explain_risk(frontier)),
-    ]
+    rows.append(("loss", "normalised SSE per record and quasi-identifier"))
+    if _has_shares(frontier):
+        rows.append(("of one class", "what is lost of what one class loses, which searches lower"))
+    rows.append(("linked", _explain_risk(frontier)))
     if any(point.figures is None for point in frontier.points) and not frontier.is_whole:
         rows.append(("infeasible", "on this sample; the whole table may allow more"))
     return "\n\n".join((render_table(rows), _render_points(frontier)))
+
+
+def _has_shares(frontier: ComputedFrontier) -> bool:
+    return any(
+        p.figures is not None and p.figures.of_one_class is not None for p in frontier.points
+    )
 
 
 def _explain_risk(frontier: ComputedFrontier) -> str:
@@ -73,7 +80,8 @@ def _render_points(frontier: ComputedFrontier) -> str:
     shown = [p.figures for p in frontier.points if p.figures is not None]
     names = [attribute.name for attribute in shown[0].attributes] if shown else []
     heads = ["", "k", "t", "classes", "mean size", "smallest", "largest"]
-    heads += [*(f"EMD of {name}" for name in names), "loss", "linked"]
+    of_one = ["of one class"] if _has_shares(frontier) else []
+    heads += [*(f"EMD of {name}" for name in names), "loss", *of_one, "linked"]
     lines = align_rows([heads, *(_cells(point) for point in frontier.points)], to_right=True)
     return "\n".join((*(f"  {line}" for line in lines), "", "  * the policy's point"))
 
@@ -94,6 +102,7 @@ def _figure_cells(figures: Figures) -> list[str]:
         f"{classes.largest:,}",
         *(f"{attribute.largest_emd:.4f}" for attribute in figures.attributes),
         f"{figures.loss:.3g}",
+        *([] if figures.of_one_class is None else [f"{figures.of_one_class:.2%}"]),
         f"{figures.risk:.3%}",
     ]
 
