@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba import config
 
 from tclose.api import warm_up as module
 from tclose.api.warm_up import CASES, warm_up
 from tclose.cli.main import main
+from tclose.kernels import compiler
 from tclose.runtime.monitoring.progress import Progress
 
 # A release of another table by the same kind of policy, in a process of its own.
@@ -38,6 +40,20 @@ def test_errors_of_a_release_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CASES", {"wrong": ("privacy.k=0",)})
     with pytest.raises(Exception, match=r"privacy\.k"):
         warm_up(Progress("none"))
+
+
+def test_nothing_is_compiled_that_could_not_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in an image, which would be made without kernels."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.setattr(compiler, "_open_cache", compiler._open_cache.__wrapped__)
+    monkeypatch.setattr(module, "_release", lambda *_: pytest.fail("was made"))
+    assert main(["warm-up"]) == 2
+    shown = capsys.readouterr().err
+    assert "tclose: compiled kernels are not kept: there is no folder for them" in shown
+    assert "are there" not in shown
 
 
 @pytest.mark.nightly

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tclose.data.places.process_limits import count_processors
-from tclose.kernels.compiler import find_refusal
+from tclose.errors import OutputError
+from tclose.kernels.compiler import find_refusal, keeps_code
 from tclose.releases.repository.work_folders import check_temporary
 from tclose.runtime.monitoring.progress import Progress
 
@@ -50,10 +51,17 @@ def warm_up(progress: Progress) -> int:
     """Compile the kernels that most releases use; return how many kinds of releases have been made.
 
     Kernels that are on disk are not compiled again. Processes share what they have compiled.
+
+    Raises
+    ------
+    OutputError
+        There is no folder that compiled kernels could be kept in, and none that has them.
     """
     from tclose.data.synthetic import write_microdata
 
     refusal = find_refusal()
+    if refusal and not keeps_code():
+        raise OutputError(refusal)
     if refusal:
         progress.warn(refusal)
     check_temporary()

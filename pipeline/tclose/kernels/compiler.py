@@ -131,6 +131,11 @@ def is_kept(dispatcher: Any) -> bool:
     return any(name.endswith(_CODE) for name in names)
 
 
+def keeps_code() -> bool:
+    """Return whether what is compiled in this process is there for the next one."""
+    return isinstance(_open_cache(), TrustedFolder)
+
+
 def find_refusal() -> str:
     """Return why stored code is not used in this process, and what to do; empty if it is used."""
     reason = "so whoever can write there could have other code run"
