@@ -100,12 +100,12 @@ def compare(
     source: Source, table: pa.Table, rows: pa.Table, gaps: dict[str, NDArray[np.bool_]]
 ) -> Compared:
     """Measure released rows, which are told by numbers, beside the table as it was."""
-    numbers, every = rows[NUMBER].to_numpy(), np.arange(len(table))
+    numbers = rows[NUMBER].to_numpy()
     losses, missing = {}, {}
     for name in GAPS:
         nominal = (name,) if name in source.nominal else ()
         one = Source("", source.read, (name,), (), nominal)
-        lost = measure_losses(one, table, rows, every)
+        lost = measure_losses(one, table, rows)
         losses[name] = float(lost.mean())
         lacking = gaps[name][numbers]
         missing[name] = float(lost[lacking].mean()) if lacking.any() else float("nan")
@@ -115,7 +115,7 @@ def compare(
         mean=float(ages.mean()),
         deviation=float(ages.std()),
         share=float((np.asarray(rows["marital-status"]) == STATUS).mean()),
-        loss=float(measure_losses(source, table, rows, every).mean()),
+        loss=float(measure_losses(source, table, rows).mean()),
         losses=losses,
         missing_losses=missing,
     )

@@ -111,10 +111,8 @@ def release_records(policy: Policy) -> pa.Table:
     return rows.sort_by(NUMBER)
 
 
-def measure_losses(
-    source: Source, originals: pa.Table, released: pa.Table, among: Int64
-) -> Float64:
-    """Each released record's loss, in ranges of the originals of some numbers: float64 (n,)."""
+def measure_losses(source: Source, originals: pa.Table, released: pa.Table) -> Float64:
+    """Each released record's loss, in ranges of the originals: float64 (n,)."""
     numbers = released[NUMBER].to_numpy()
     total = np.zeros(numbers.size)
     for name in source.quasi_identifiers:
@@ -122,7 +120,7 @@ def measure_losses(
         if name in source.nominal:
             total += before[numbers] != after
         else:
-            total += ((before[numbers] - after) / np.ptp(before[among])) ** 2
+            total += ((before[numbers] - after) / np.ptp(before)) ** 2
     losses: Float64 = total / len(source.quasi_identifiers)
     return losses
 
@@ -151,7 +149,7 @@ def price_source(source: Source, t: float, shares: Sequence[float]) -> list[Pric
         pq.write_table(originals, path)
         whole = release_records(describe_policy_of(source, path, folder, t, 0))
         every = np.arange(len(originals))
-        before = measure_losses(source, originals, whole, every)
+        before = measure_losses(source, originals, whole)
         mean, share_of_all = float(before.mean()), measure_share(source, originals, whole, every)
         priced = [Priced(0, mean, mean, share_of_all, share_of_all, 0.0)]
         for share in shares:
@@ -163,7 +161,7 @@ def price_source(source: Source, t: float, shares: Sequence[float]) -> list[Pric
             priced.append(
                 Priced(
                     planned.left_out,
-                    float(measure_losses(source, originals, kept, every).mean()),
+                    float(measure_losses(source, originals, kept).mean()),
                     float(before[numbers].mean()),
                     measure_share(source, originals, kept, numbers),
                     measure_share(source, originals, whole, numbers),
