@@ -230,5 +230,5 @@ MICROAGGREGATE = Pass(
     tasks=(MICROAGGREGATE_TASK, AGGREGATE_TASK),
     own=(ROW_RANGES, UNITED),
     work=microaggregate,
-    version=29,
+    version=30,
 )

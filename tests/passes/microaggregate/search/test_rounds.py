@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from support.tables.classed_records import ClassedRecords
 from support.tables.random_tables import distribution_of, repeatable
 from support.tables.refined_regions import keep, refiner_of
+from tclose.kernels.refinement.refine_blocks import measure_classes
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.search import refine_classes
 from tclose.passes.microaggregate.search import rounds as rounds_module
+from tclose.passes.microaggregate.search.perturb_classes import perturb_classes
 from tclose.passes.microaggregate.search.pool_classes import Pooled
 from tclose.passes.microaggregate.search.rounds import (
     Round,
@@ -148,14 +150,37 @@ class TestPerturbations:
 
     @pytest.mark.parametrize(
         ("n_perturbed", "share", "n_passes"),
-        [(0, 1, 0), (2399, 1, 0), (2400, 1, 1), (12_000, 1, 5), (12_000, 0.5, 2)],
+        [(0, 1, 0), (2399, 1, 0), (2400, 1, 1), (12_000, 1, 9), (12_000, 0.5, 5)],
     )
     def test_are_as_many_as_are_paid_for(
         self, n_perturbed: int, share: float, n_passes: int
     ) -> None:
-        """Each of the 600 records counts as often as its group is perturbed: four times."""
+        """Each record counts as often as its group is perturbed, four times: of 600, 300, 150, 76."""
         n_rounds = len(self.refine(0)[1])
         assert len(self.refine(n_perturbed, share)[1]) == n_rounds + n_passes
+
+    def test_are_of_classes_that_lose_most_by_turns(self, monkeypatch) -> None:
+        """Of all, and of ever fewer of them, so that more passes are paid for."""
+        refiner, taken = refiner_of(TestBudget().region()), []
+
+        def note(records, labels, by_class, groups, settings, n_threads):
+            taken.append((by_class, np.sort(groups[0])))
+            return perturb_classes(records, labels, by_class, groups, settings, n_threads)
+
+        monkeypatch.setattr(refine_classes, "perturb_classes", note)
+        budget = SearchBudget(40, least_gain=0.1, n_perturbed=24_000)
+        labels = refiner.refine(TestBudget().region().labels, budget, keep)[0]
+        assert labels.size == 600
+        columns = refiner.values, refiner.levels, refiner.weights, refiner.n_levels
+        n_searched = []
+        for by_class, classes in taken:
+            losses = measure_classes(*columns, *by_class)
+            left = np.setdiff1d(np.arange(losses.size), classes)
+            assert losses[classes].min() >= losses[left].max(initial=0.0)
+            n_searched.append(classes.size)
+        assert set(n_searched) == {150, 75, 38, 19}
+        assert all(n_searched[i] == n_searched[i % 4] for i in range(len(n_searched)))
+        assert 18 <= len(taken) <= 24
 
     def test_lose_less_from_one_pass_to_the_next(self) -> None:
         _, rounds = self.refine(0)
@@ -179,7 +204,7 @@ class TestPerturbations:
         budget = SearchBudget(2, n_perturbed=48_000)
         _, rounds = refiner_of(records).refine(labels, budget, keep, 1.0)
         losses = [one.loss for one in rounds]
-        assert len(losses) == 3 + 20
+        assert len(losses) == 3 + 41
         assert losses == sorted(losses, reverse=True)
         assert rounds[0].largest_emd == rounds[-1].largest_emd == 0.25
 

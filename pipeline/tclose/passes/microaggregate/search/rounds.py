@@ -44,14 +44,15 @@ class Round:
 class SearchState:
     """The state of a search, by which it can go on.
 
-    ``rounds``: how each left the region, the start first; ``n_done``: rounds that were run;
-    ``n_barred``: rounds in a row whose pools t barred; ``n_perturbed``: as in `SearchBudget`;
-    ``most_lost``: what it has to come to, see `is_hopeless`.
+    ``rounds``: how each left the region, the start first; ``n_done``: rounds and passes that were
+    run; ``n_barred``: rounds in a row whose pools t barred; ``n_passes``: of perturbations;
+    ``n_perturbed``: as in `SearchBudget`; ``most_lost``: what it has to come to, see `is_hopeless`.
     """
 
     rounds: list[Round] = field(default_factory=list)
     n_done: int = 0
     n_barred: int = 0
+    n_passes: int = 0
     n_perturbed: int = 0
     most_lost: float = math.inf
     _begin: int = 0
