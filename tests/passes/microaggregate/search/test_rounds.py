@@ -155,7 +155,7 @@ class TestPerturbations:
     def test_are_as_many_as_are_paid_for(
         self, n_perturbed: int, share: float, n_passes: int
     ) -> None:
-        """Each record counts as often as its group is perturbed, four times: of 600, 300, 150, 76."""
+        """Each of 600, 300, 152 or 76 records counts four times, as its group is perturbed."""
         n_rounds = len(self.refine(0)[1])
         assert len(self.refine(n_perturbed, share)[1]) == n_rounds + n_passes
 

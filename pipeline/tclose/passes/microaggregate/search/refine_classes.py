@@ -68,8 +68,8 @@ SWEEPS_OF_MENDING = 4
 MUCH_LARGER = 8
 # Records of rounds that need not save what others have to, where there is no t; each in each round.
 FREE_RECORDS, FREE_PER_RECORD = 200_000, 150
-# Pass by pass, the share of the classes that lose anything which is perturbed: those that lose most.
-# Where categories are rare a tenth of the classes hold most of the loss.
+# Of the classes that lose anything, the share that is perturbed in each pass: those that lose most.
+# Where categories are rare few classes hold most of the loss: of Adult an eighth three quarters.
 MOST_LOSING = (1.0, 0.5, 0.25, 0.125)
 # Of the time for a search, its rounds, and perturbations after them; or what the clock tells of.
 PARTS, WHOLE = ((0.0, 0.4), (0.4, 1.0)), (0.0, 1.0)
