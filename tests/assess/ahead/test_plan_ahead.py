@@ -145,7 +145,7 @@ def test_a_table_that_is_soon_released_is_tried_as_a_whole(
 
 def test_a_trial_tells_the_search_from_all_else(tmp_path: Path) -> None:
     """Without a search there is the repair alone; seconds of both are those of the pass."""
-    table, works = records(3_000), {}
+    table, works = records(1_500), {}
     for refine in ("off", "fast"):
         policy = parse_policy(make_document(tmp_path / "none.parquet", method={"refine": refine}))
         make_trial(policy, table, tmp_path / f"{refine}-to-load")
@@ -197,7 +197,7 @@ def test_the_price_is_what_both_releases_lose_of_the_records_that_are_kept(
     path: Path, losses: str
 ) -> None:
     kept = [i for i in range(N_RECORDS) if i not in ISOLATED]
-    method = {"losses": losses}
+    method = {"losses": losses, "refine": "lean"}
     document = make_document(path, suppress={"at_most": "1.5%"}, method=method)
     planned = look_ahead(document).suppression
     assert planned is not None

@@ -33,6 +33,7 @@ class Months:
                 "income": "confidential",
             },
             "privacy": {"k": 3, "t": 0.3},
+            "method": {"refine": "lean"},
             "output": {"path": str(self.folder / "releases")},
         } | changes
         return str(write_policy(self.folder / f"{month}.yaml", document))

@@ -25,7 +25,10 @@ N_PERSONS, K, T = 700, 3, Fraction(3, 10)
 
 @dataclass(frozen=True)
 class SeriesMonths:
-    """Months of a panel in a folder; ``tag`` is the person, and is released as it is."""
+    """Months of a panel in a folder; ``tag`` is the person, and is released as it is.
+
+    The search is short, as in `policy_for`.
+    """
 
     folder: Path
     files: tuple[Path, ...]
@@ -44,6 +47,7 @@ class SeriesMonths:
                 "income": "confidential",
             },
             "privacy": {"k": K, "t": float(T), "over_time": {"k": K, "t": float(T)} | over_time},
+            "method": {"refine": "lean"},
             "output": {"path": str(self.folder / "releases")},
         }
 

@@ -41,7 +41,10 @@ def visits(n_visits: int, n_patients: int, seed: int = 3) -> pa.Table:
 
 
 def visit_policy(source: Path | str, output: Path, **changes: Any) -> dict[str, Any]:
-    """A policy for `visits` that counts patients and carries the number of each visit along."""
+    """A policy for `visits` that counts patients and carries the number of each visit along.
+
+    The search is short, as in `policy_for`.
+    """
     attributes: dict[str, Any] = dict.fromkeys(QUASI_NAMES, QUASI)
     attributes |= {"patient": "person", "number": PASSTHROUGH, "cost": CONFIDENTIAL}
     attributes["ward"] = {"role": CONFIDENTIAL, "t": 0.35}
@@ -50,6 +53,7 @@ def visit_policy(source: Path | str, output: Path, **changes: Any) -> dict[str, 
         "input": {"path": str(source)},
         "attributes": attributes,
         "privacy": {"k": 4, "t": 0.25},
+        "method": {"refine": "lean"},
         "output": {"path": str(output)},
     } | changes
 

@@ -1,5 +1,6 @@
 """The microaggregate pass: classes of every region; those that cannot repair theirs are joined."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -42,6 +43,9 @@ from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.tasks import Item, Result, Task
+
+# A round is told of if what it leaves is less than the last one told of left by such a share.
+TOLD = 0.01
 
 
 def microaggregate(context: PassContext) -> None:
@@ -173,9 +177,18 @@ def _allot(
 
 
 def _report_rounds(plan: Plan, clustered: list[ClusteredRegion], progress: Progress) -> None:
-    """Each round's loss, as a mean like eq. (5) or in shares, and largest distance."""
+    """Losses after rounds, as means like eq. (5) or in shares, and largest distances.
+
+    The first, the last, and those between that saved anything that counts: passes of perturbations
+    are many, and most save little.
+    """
     n_terms = plan.n_records * len(plan.encodings) * find_unit(plan.encodings)
-    for number, state in enumerate(merge_rounds([one.clusters.rounds for one in clustered])):
+    rounds = merge_rounds([one.clusters.rounds for one in clustered])
+    told = math.inf
+    for number, state in enumerate(rounds):
+        if state.loss > (1 - TOLD) * told and number < len(rounds) - 1:
+            continue
+        told = state.loss
         what = f"round {number}" if number else "start"
         progress.confide(
             f"  {what}: loss {state.loss / n_terms:.3g}, largest EMD {state.largest_emd:.6f}"
