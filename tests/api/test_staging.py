@@ -88,6 +88,17 @@ def test_a_type_that_no_file_has_is_refused_by_the_columns_name(data, kind):
         pass
 
 
+@pytest.mark.parametrize("at", ["first", "last"])
+def test_moments_that_no_file_has_are_refused_by_the_columns_name(at):
+    """A file's are milliseconds at most: far seconds are too many of them."""
+    seconds = [1_700_000_000] * (staging.ROW_GROUP_ROWS + 1)
+    seconds[0 if at == "first" else -1] = 2**58
+    data = pa.table({"when": pa.array(seconds).cast(pa.timestamp("s"))})
+    refused = "column 'when': holds dates or times that are too early or too late for a file"
+    with pytest.raises(DataError, match=refused), staging.staged_data(data):
+        pass
+
+
 def test_index_metadata_and_categories_leave_no_trace():
     frame = TABLE.to_pandas()
     other = frame.set_index(pd.Index(range(5, 15), name="other"))

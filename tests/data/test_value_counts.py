@@ -124,6 +124,15 @@ class TestSummaries:
         with pytest.raises(DataError, match="column 'x': holds dates or times that are too early"):
             summarise_table(table, (of,), ())
 
+    def test_times_that_are_too_fine_for_categories(self):
+        """Python's times have microseconds; carried ones are released as they are."""
+        table = pa.table({"x": pa.array([1_000, 2_000, 2_007]).cast(pa.time64("ns"))})
+        of = column("x", QUASI, pa.time64("ns"), kind=Kind.NOMINAL)
+        with pytest.raises(DataError, match=r"column 'x': holds .* too fine to be categories"):
+            summarise_table(table, (of,), ())
+        summary, _ = summarise_table(table.slice(0, 2), (of,), ())
+        assert sorted(summary.columns["x"].categories.values()) == [1, 1]
+
     def test_complete_records(self):
         table = table_of([{"age": 1}, {"age": None}])
         assert complete_records(table, COLUMNS[:1]).to_pylist() == [True, False]

@@ -174,6 +174,19 @@ def _check_types(schema: pa.Schema) -> None:
             pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
 
 
+def _check_moments(table: pa.Table) -> pa.Table:
+    """Refuse moments in seconds that are too far away to be those of a file, in milliseconds."""
+    for field in table.schema:
+        if pa.types.is_timestamp(field.type) and field.type.unit == "s":
+            refusal = DataError(
+                f"column {field.name!r}: holds dates or times that are too early or too late for a "
+                "file; correct them, or leave it out of the table"
+            )
+            with refusing_arrow(refusal):
+                table[field.name].cast(pa.timestamp("ms", field.type.tz))
+    return table
+
+
 def _check_names(names: list[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -230,8 +243,8 @@ def _write_file(file: Path, tables: Iterator[pa.Table]) -> None:
     first = next(tables)
     _check_types(first.schema)
     with _create(file) as stream, pq.ParquetWriter(stream, first.schema) as writer:
-        waiting = first
-        for table in tables:
+        waiting = _check_moments(first)
+        for table in map(_check_moments, tables):
             waiting = _write_whole_groups(writer, pa.concat_tables([waiting, table]))
         waiting = _write_whole_groups(writer, waiting)
         if len(waiting) or not first.num_rows:

@@ -160,23 +160,25 @@ def _summarise_column(values: pa.ChunkedArray, column: Column, n_missing: int) -
             return ColumnSummary(n_missing, n_nan, n_infinite)
     is_listed = column.attribute.noise is not None and bool(column.attribute.noise.values)
     if column.kind.is_categorical or column.role is Role.NON_CONFIDENTIAL or is_listed:
-        return ColumnSummary(n_missing, categories=_count_categories(present, column.name))
+        return ColumnSummary(n_missing, categories=_count_categories(present, column))
     if not len(present):
         return ColumnSummary(n_missing)
     keys = to_keys(present, column.name)
     return ColumnSummary(n_missing, low=keys.min().item(), high=keys.max().item())
 
 
-def _count_categories(values: pa.Array, name: str) -> Counter[Any]:
+def _count_categories(values: pa.Array, column: Column) -> Counter[Any]:
     counted = one_zero(values).value_counts()
     try:
+        if column.kind.is_categorical and values.type == pa.time64("ns"):
+            values.cast(pa.time64("us"))  # Python's times, which they are listed as, are no finer
         names = to_values(counted.field("values"))
     except LookupError:
-        raise unknown_zone(name) from None
+        raise unknown_zone(column.name) from None
     except (ValueError, OverflowError):
         raise DataError(
-            f"column {name!r}: holds dates or times that are too early, too late or too fine to be "
-            "categories; store them as text"
+            f"column {column.name!r}: holds dates or times that are too early, too late or too "
+            "fine to be categories; store them as text"
         ) from None
     return Counter(dict(zip(names, counted.field("counts").to_pylist(), strict=True)))
 
@@ -223,7 +225,7 @@ def confidential_keys(table: pa.Table, column: Column) -> Keys:
     """
     values = table[column.name].combine_chunks()
     if column.kind is Kind.NOMINAL:
-        own = pa.array(own_values(_count_categories(values, column.name)), plain_type(values.type))
+        own = pa.array(own_values(_count_categories(values, column)), plain_type(values.type))
         places = pc.index_in(one_zero(values), value_set=own)
         return cast(Keys, places.to_numpy(zero_copy_only=False).astype(np.int64))
     if column.kind is not Kind.ORDINAL:
