@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.length import count
 from support.naive import naive_refine
 from support.tables.classed_records import MARGIN, ClassedRecords, classed_records
-from support.tables.random_tables import repeatable
+from support.tables.random_tables import distribution_of, repeatable
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.search.make_refiners import make_refiner
@@ -31,6 +31,22 @@ search_budgets = st.builds(
     least_exchange=st.sampled_from([0.0, 0.01]),
     n_pooled=st.sampled_from([0, 1, 4]),
 )
+
+
+def losing_region(n_records: int = 600) -> ClassedRecords:
+    """A region on which every round finds something."""
+    rng = np.random.default_rng(11)
+    table, codes = distribution_of(rng.integers(0, 50, n_records))
+    return ClassedRecords(
+        rng.random((3, n_records)),
+        np.empty((0, n_records), np.int32),
+        1,
+        codes[np.newaxis],
+        (table,),
+        (0.25,),
+        rng.permutation(np.arange(n_records) % (n_records // 4)),
+        4,
+    )
 
 
 def refiner_of(records: ClassedRecords, max_emds: tuple[Fraction, ...] | None = None) -> Refiner:

@@ -9,20 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.tables.classed_records import ClassedRecords
-from support.tables.random_tables import distribution_of, repeatable
-from support.tables.refined_regions import keep, refiner_of
-from tclose.kernels.refinement.refine_blocks import measure_classes
+from support.tables.random_tables import repeatable
+from support.tables.refined_regions import keep, losing_region, refiner_of
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.search import refine_classes
 from tclose.passes.microaggregate.search import rounds as rounds_module
-from tclose.passes.microaggregate.search.perturb_classes import perturb_classes
 from tclose.passes.microaggregate.search.pool_classes import Pooled
 from tclose.passes.microaggregate.search.rounds import (
     Round,
     SearchState,
     estimate_share,
-    is_exhausted,
     is_hopeless,
     is_little,
     is_worth_pools,
@@ -41,26 +37,12 @@ from tclose.passes.plan.search_budget import (
 class TestBudget:
     """On a region on which every round finds something."""
 
-    def region(self, n_records: int = 600) -> ClassedRecords:
-        rng = np.random.default_rng(11)
-        table, codes = distribution_of(rng.integers(0, 50, n_records))
-        return ClassedRecords(
-            rng.random((3, n_records)),
-            np.empty((0, n_records), np.int32),
-            1,
-            codes[np.newaxis],
-            (table,),
-            (0.25,),
-            rng.permutation(np.arange(n_records) % (n_records // 4)),
-            4,
-        )
-
     def refine(self, search_budget: SearchBudget, merge=keep, share: float = 1.0):
-        records = self.region()
+        records = losing_region()
         return refiner_of(records).refine(records.labels, search_budget, merge, share)
 
     def test_none_returns_what_it_got(self) -> None:
-        records = self.region()
+        records = losing_region()
         labels, rounds = refiner_of(records).refine(records.labels, OFF, keep, 1.0)
         assert labels is records.labels
         assert rounds == ()
@@ -139,108 +121,6 @@ class TestBudget:
         self.refine(SearchBudget(1), merge=lambda labels: pytest.fail("too early"))
 
 
-class TestPerturbations:
-    """After the rounds near classes are perturbed, pass by pass, and lose less."""
-
-    def refine(self, n_perturbed: int, share: float = 1.0, n_threads: int = 1):
-        records = TestBudget().region()
-        budget = SearchBudget(40, least_gain=0.1, n_perturbed=n_perturbed)
-        refiner = replace(refiner_of(records), n_threads=n_threads)
-        return refiner.refine(records.labels, budget, keep, share)
-
-    @pytest.mark.parametrize(
-        ("n_perturbed", "share", "n_passes"),
-        [(0, 1, 0), (2399, 1, 0), (2400, 1, 1), (12_000, 1, 9), (12_000, 0.5, 5)],
-    )
-    def test_are_as_many_as_are_paid_for(
-        self, n_perturbed: int, share: float, n_passes: int
-    ) -> None:
-        """Each of 600, 300, 152 or 76 records counts four times, as its group is perturbed."""
-        n_rounds = len(self.refine(0)[1])
-        assert len(self.refine(n_perturbed, share)[1]) == n_rounds + n_passes
-
-    def test_are_of_classes_that_lose_most_by_turns(self, monkeypatch) -> None:
-        """Of all, and of ever fewer of them, so that more passes are paid for."""
-        refiner, taken = refiner_of(TestBudget().region()), []
-
-        def note(records, labels, by_class, groups, settings, n_threads):
-            taken.append((by_class, np.sort(groups[0])))
-            return perturb_classes(records, labels, by_class, groups, settings, n_threads)
-
-        monkeypatch.setattr(refine_classes, "perturb_classes", note)
-        budget = SearchBudget(40, least_gain=0.1, n_perturbed=24_000)
-        labels = refiner.refine(TestBudget().region().labels, budget, keep)[0]
-        assert labels.size == 600
-        columns = refiner.values, refiner.levels, refiner.weights, refiner.n_levels
-        n_searched = []
-        for by_class, classes in taken:
-            losses = measure_classes(*columns, *by_class)
-            left = np.setdiff1d(np.arange(losses.size), classes)
-            assert losses[classes].min() >= losses[left].max(initial=0.0)
-            n_searched.append(classes.size)
-        assert set(n_searched) == {150, 75, 38, 19}
-        assert all(n_searched[i] == n_searched[i % 4] for i in range(len(n_searched)))
-        assert 18 <= len(taken) <= 24
-
-    def test_lose_less_from_one_pass_to_the_next(self) -> None:
-        _, rounds = self.refine(0)
-        _, more = self.refine(120_000)
-        assert more[: len(rounds)] == rounds
-        losses = [one.loss for one in more[len(rounds) - 1 :]]
-        assert losses == sorted(losses, reverse=True)
-        assert losses[-1] < 0.97 * losses[0]
-
-    def test_classes_that_are_at_t_lose_no_more_either(self) -> None:
-        """Limits are lowered by rounding, which all of these are above: that is not mended."""
-        codes = np.arange(600) % 2
-        table, codes = distribution_of(codes)
-        order = np.concatenate([np.flatnonzero(codes == v).reshape(75, 4) for v in (0, 1)], axis=1)
-        labels = np.empty(
-            600, np.int64
-        )  # two classes of each eight: three of one value, one of the other
-        labels[order[:, [0, 1, 2, 4]]] = 2 * np.arange(75)[:, None]
-        labels[order[:, [3, 5, 6, 7]]] = 2 * np.arange(75)[:, None] + 1
-        records = replace(TestBudget().region(), codes=codes[None], tables=(table,), labels=labels)
-        budget = SearchBudget(2, n_perturbed=48_000)
-        _, rounds = refiner_of(records).refine(labels, budget, keep, 1.0)
-        losses = [one.loss for one in rounds]
-        assert len(losses) == 3 + 41
-        assert losses == sorted(losses, reverse=True)
-        assert rounds[0].largest_emd == rounds[-1].largest_emd == 0.25
-
-    @pytest.mark.parametrize(("limit", "is_more"), [(0.25, False), (0.99, False), (1.0, True)])
-    def test_without_a_t_rounds_go_on_before(self, limit: float, is_more: bool) -> None:
-        """A hundred of 600 records, unless many of them save nothing."""
-        records = replace(TestBudget().region(), limits=(limit,))
-        budget = SearchBudget(120, least_gain=0.1)
-        _, few = refiner_of(records).refine(records.labels, budget, keep)
-        _, rounds = refiner_of(records).refine(records.labels, replace(budget, n_perturbed=1), keep)
-        assert rounds[: len(few)] == few
-        assert (len(rounds) > 30 + len(few)) == is_more
-        assert (rounds[-1].loss < few[-1].loss) == is_more
-
-    def test_threads_change_nothing(self) -> None:
-        one, three = (self.refine(24_000, n_threads=n) for n in (1, 3))
-        assert one[0].tolist() == three[0].tolist()
-        assert one[1] == three[1]
-
-    def test_end_where_nothing_is_lost(self) -> None:
-        records = replace(TestBudget().region(), numeric=np.zeros((3, 600)))
-        budget = SearchBudget(2, n_perturbed=10**6)
-        _, rounds = refiner_of(records).refine(records.labels, budget, keep, 1.0)
-        assert len(rounds) == 3
-
-    @pytest.mark.parametrize(
-        ("share", "n_rounds", "expected"),
-        [(0.00001, 99, False), (0.000001, 99, True), (0.000001, 32, False)],
-    )
-    def test_end_where_many_save_next_to_nothing(
-        self, share: float, n_rounds: int, expected: bool
-    ) -> None:
-        rounds = [Round((1 - share) ** r, 0.0, (1 - share) ** r) for r in range(n_rounds)]
-        assert is_exhausted(rounds) == expected
-
-
 class TestSearchThatGoesOn:
     @pytest.mark.parametrize(
         "budget",
@@ -251,7 +131,7 @@ class TestSearchThatGoesOn:
     )
     def test_ends_as_if_it_had_never_stopped(self, budget: SearchBudget) -> None:
         """Its classes are merged once, and what it has done counts."""
-        records, n_merged = TestBudget().region(), 0
+        records, n_merged = losing_region(), 0
 
         def merge(labels: Int64) -> Int64:
             nonlocal n_merged
@@ -289,7 +169,7 @@ class TestHopelessSearch:
         assert is_hopeless(rounds, most_lost) == expected
 
     def test_is_given_up_and_may_go_on(self) -> None:
-        records, budget = TestBudget().region(), SearchBudget(40, least_gain=0.01)
+        records, budget = losing_region(), SearchBudget(40, least_gain=0.01)
         refiner, state = refiner_of(records), SearchState(most_lost=0.0)
         labels, some = refiner.refine(records.labels, budget, keep, state=state)
         assert len(some) == 1 + budget.rounds_before_merging  # what is repaired first falls late
@@ -350,7 +230,7 @@ class TestBarredPools:
             return labels, Pooled(50, n_kept, n_broken)
 
         monkeypatch.setattr(refine_classes, "pool_classes", pool_classes)
-        records = TestBudget().region()
+        records = losing_region()
         labels, _ = TestBudget().refine(SearchBudget(14, n_pooled=0))
         _, rounds = refiner_of(records).refine(
             labels, SearchBudget(4, least_gain=-1.0), keep, 1.0
