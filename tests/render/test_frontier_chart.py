@@ -10,7 +10,7 @@ import pytest
 from tclose.assess.frontier import ComputedFrontier, Figures, Point
 from tclose.model.verification import AttributeResult, ClassSizes
 from tclose.render.charts import chart_style
-from tclose.render.frontier_chart import MEASURES, draw_frontier, make_frontier_figure
+from tclose.render.frontier_chart import choose_measures, draw_frontier, make_frontier_figure
 from tclose.render.frontier_tables import describe_frontier, report_frontier
 
 REASON = "partition a<b&'c': is at distance 0.25"
@@ -58,9 +58,19 @@ def said(figure: Any) -> str:
     return "\n".join([*(text.get_text() for text in texts), *titles])
 
 
-def test_every_point_is_drawn_where_its_figures_are():
-    given = frontier()
-    for axes, measure in zip(draw(given).axes, MEASURES, strict=True):
+def in_shares() -> ComputedFrontier:
+    """The frontier of searches that lower shares of what one class loses."""
+    points = tuple(
+        replace(point, figures=replace(point.figures, of_one_class=0.3 / point.k))
+        for point in frontier().points
+        if point.figures is not None
+    )
+    return replace(frontier(), points=points)
+
+
+@pytest.mark.parametrize("given", [frontier(), in_shares()], ids=["squares", "shares"])
+def test_every_point_is_drawn_where_its_figures_are(given):
+    for axes, measure in zip(draw(given).axes, choose_measures(given), strict=True):
         assert axes.get_xscale() == "log"  # halving t is the same step everywhere
         assert axes.get_ylim()[0] == 0
         drawn = [tuple(xy) for line in lines_of(axes) for xy in line.get_xydata().tolist()]
@@ -70,19 +80,27 @@ def test_every_point_is_drawn_where_its_figures_are():
 def test_the_policys_point_is_ringed_in_both_panels():
     figure = draw(frontier())
     wanted = figures(5, 0.1)
-    for axes, measure in zip(figure.axes, MEASURES, strict=True):
+    for axes, measure in zip(figure.axes, choose_measures(frontier()), strict=True):
         assert marked(axes, "policy") == [(0.1, measure.read(wanted))]
     assert "the policy: k = 5, t = 0.1" in said(figure)
 
 
 def test_says_what_it_shows():
     text = said(draw(frontier()))
-    for measure in MEASURES:
+    for measure in choose_measures(frontier()):
         assert measure.title in text
         assert measure.unit in text
     assert "20,000 of 50,000 records (seed 3)" in text
     assert "usually larger than on the whole table" in text
     assert "t (largest distance of a class to the table)" in text
+
+
+def test_the_loss_is_the_one_that_searches_lower():
+    drawn = draw(in_shares())
+    first = lines_of(drawn.axes[0])[0]
+    assert first.get_ydata() == pytest.approx([15.0] * 3)  # of k = 2, in per cent
+    assert "what is lost of what one class loses, in %" in said(drawn)
+    assert "normalised SSE" not in said(drawn)
 
 
 def test_infeasible_points_are_crosses_and_break_the_line():

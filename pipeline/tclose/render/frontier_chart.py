@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tclose.assess.frontier import ComputedFrontier, Figures, Point
 from tclose.render.charts import INK, chart_style, line_styles, make_figure, to_svg
-from tclose.render.frontier_tables import SAMPLED, describe_basis, describe_t
+from tclose.render.frontier_tables import SAMPLED, describe_basis, describe_t, has_shares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,12 +37,24 @@ class _Measure:
     read: Callable[[Figures], float]
 
 
-MEASURES = (
-    _Measure("Information loss", "normalised SSE per record and quasi-identifier",
-             lambda figures: figures.loss),
-    _Measure("Record-linkage risk", "records linked to their own, in %",
-             lambda figures: 100 * figures.risk),
-)  # fmt: skip
+_SQUARES = _Measure(
+    "Information loss",
+    "normalised SSE per record and quasi-identifier",
+    lambda figures: figures.loss,
+)
+_SHARES = _Measure(
+    "Information loss",
+    "what is lost of what one class loses, in %",
+    lambda figures: 100 * (figures.of_one_class or 0.0),
+)
+_RISK = _Measure(
+    "Record-linkage risk", "records linked to their own, in %", lambda figures: 100 * figures.risk
+)
+
+
+def choose_measures(frontier: ComputedFrontier) -> tuple[_Measure, ...]:
+    """The measures that panels show: the loss is the one that searches lower."""
+    return _SHARES if has_shares(frontier) else _SQUARES, _RISK
 
 
 @dataclass(frozen=True)
@@ -75,7 +87,8 @@ def make_frontier_figure(frontier: ComputedFrontier) -> "Figure":
     lines, x_label = _make_lines(frontier)
     basis = [f"computed on {describe_basis(frontier)}", *([] if frontier.is_whole else [SAMPLED])]
     figure = make_figure(10.5, 5.6, _title(frontier), basis)
-    for axes, measure in zip(figure.subplots(1, len(MEASURES)), MEASURES, strict=True):
+    measures = choose_measures(frontier)
+    for axes, measure in zip(figure.subplots(1, len(measures)), measures, strict=True):
         _draw_panel(axes, measure, lines)
         axes.set_xlabel(x_label)
     _draw_legend(figure, frontier)

@@ -55,7 +55,7 @@ def report_frontier(frontier: ComputedFrontier) -> str:
     if not frontier.is_whole:
         rows.append(("", SAMPLED))
     rows.append(("loss", "normalised SSE per record and quasi-identifier"))
-    if _has_shares(frontier):
+    if has_shares(frontier):
         rows.append(("of one class", "what is lost of what one class loses, which searches lower"))
     rows.append(("linked", _explain_risk(frontier)))
     if any(point.figures is None for point in frontier.points) and not frontier.is_whole:
@@ -63,7 +63,8 @@ def report_frontier(frontier: ComputedFrontier) -> str:
     return "\n\n".join((render_table(rows), _render_points(frontier)))
 
 
-def _has_shares(frontier: ComputedFrontier) -> bool:
+def has_shares(frontier: ComputedFrontier) -> bool:
+    """Return whether searches lower what is lost of what one class loses, rather than squares."""
     return any(
         p.figures is not None and p.figures.of_one_class is not None for p in frontier.points
     )
@@ -80,7 +81,7 @@ def _render_points(frontier: ComputedFrontier) -> str:
     shown = [p.figures for p in frontier.points if p.figures is not None]
     names = [attribute.name for attribute in shown[0].attributes] if shown else []
     heads = ["", "k", "t", "classes", "mean size", "smallest", "largest"]
-    of_one = ["of one class"] if _has_shares(frontier) else []
+    of_one = ["of one class"] if has_shares(frontier) else []
     heads += [*(f"EMD of {name}" for name in names), "loss", *of_one, "linked"]
     lines = align_rows([heads, *(_cells(point) for point in frontier.points)], to_right=True)
     return "\n".join((*(f"  {line}" for line in lines), "", "  * the policy's point"))
