@@ -326,6 +326,8 @@ def test_what_falls_fast_enough_the_more_records_there_are_is_tried(
     monkeypatch.setattr(near_starts, "JUDGED_RECORDS", (4, 16, 40))
     monkeypatch.setattr(NearStart, "_merge_thinned", merge_thinned)
     near = near_of(problem_of(list(range(64)), ["a"] * 64, list(range(64))))
+    assert near._judge(np.arange(64), 3, 1.0) == (WAYS if is_asked else [])
+    monkeypatch.setattr(near_starts, "MOST_BY_ALL_WAYS", 63)
     assert near._judge(np.arange(64), 3, 1.0) == ([WAYS[1]] if is_asked else [])
 
 

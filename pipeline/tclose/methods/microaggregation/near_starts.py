@@ -40,6 +40,9 @@ SEARCHED_RECORDS = 32_768
 MOST_UNJUDGED = 32_768
 # Of more, those of so many are judged first, one after the other: of all parts of the table.
 JUDGED_RECORDS = 2048, 8192, 32_768
+# Records whose classes above t are merged in every way, after that: which is cheapest of some need
+# not be of all, as near classes are nearer. Of more records it takes too long.
+MOST_BY_ALL_WAYS = 131_072
 # How much more than all the first ones may be taken to lose: what so few lose can fall that far.
 FIRST_MARGIN = 64.0
 # What merged clusters of near records may lose, as a share of what the balanced start loses: where
@@ -190,7 +193,7 @@ class NearStart:
         return bool(sizes.max() > max(MOST_OF_RECORDS * labels.size, LARGE_CLASS * self.problem.k))
 
     def _judge(self, rows: Int64, size: int, most_lost: float) -> Sequence[Way]:
-        """The way to merge near clusters of some rows; none if they cannot lose so little.
+        """The ways to merge near clusters of some rows; none if they cannot lose so little.
 
         By a few of the rows. The more there are, the less is lost, as near ones are nearer, and
         more are at hand to be merged with; from all of them it is taken to fall as from the last
@@ -206,7 +209,9 @@ class NearStart:
             steps = log(after) / log(before / after)  # from these to all, of those to these
             most_after = (most_lost * lost**steps) ** (1 / (1 + steps))
             found = self._merge_thinned(rows, size, after, most_after)
-        return [] if found is None else [found.way]
+        if found is None:
+            return []
+        return WAYS if rows.size <= MOST_BY_ALL_WAYS else [found.way]
 
     def _merge_thinned(
         self, rows: Int64, size: int, one_in: int, most_lost: float
