@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import tclose
 from support.cases.method_cases import BY_MAP, BY_WIDTH, LOOSE
 from support.cases.patients import (
     QUASI,
@@ -329,6 +330,46 @@ class TestPaths:
         assert "originals" not in found
         (finding,) = found["findings"]
         assert finding.startswith("originals: the policy and its input do not give these rows")
+
+    def test_other_carried_values_are_found(
+        self, asked: dict[str, Any], table: pa.Table, tmp_path: Path, capsys: Any
+    ) -> None:
+        """Classes do not depend on them, so the deciding columns are the same."""
+        asked["attributes"]["id"] = "non-confidential"
+        made = publish(asked)
+        changed = table.set_column(
+            table.column_names.index("id"), "id", table["id"].take([0] * 1_000)
+        )
+        pq.write_table(changed, tmp_path / "changed.parquet")
+        policy = write_policy(tmp_path / "policy.yaml", asked)
+        other = f"input.path={tmp_path / 'changed.parquet'}"
+        found = audit(folder_of(made), policy, capsys, "--set", other, status=3)
+        (finding,) = found["findings"]
+        assert finding.endswith("; these differ: id")
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("method", ["mdav", "mondrian"])
+    def test_columns_that_the_policy_releases_otherwise_are_found(
+        self, method: str, asked: dict[str, Any], tmp_path: Path, capsys: Any
+    ) -> None:
+        """Whether the rows can be made again or another method is asked for."""
+        asked["attributes"]["id"] = "identifier"
+        made = publish(asked)
+        policy = write_policy(tmp_path / "policy.yaml", asked)
+        others = ["--set", "attributes.id=non-confidential", "--set", f"method.name={method}"]
+        found = audit(folder_of(made), policy, capsys, *others, status=3)
+        (finding,) = found["findings"]
+        assert finding.endswith("id")
+
+    def test_texts_of_a_frame_are_those_of_a_file(
+        self, asked: dict[str, Any], table: pa.Table, tmp_path: Path
+    ) -> None:
+        """Pandas has them as large strings."""
+        made = publish(asked)
+        frame = table.to_pandas()
+        frame["town"] = frame["town"].astype(pd.ArrowDtype(pa.large_string()))
+        given = {key: value for key, value in asked.items() if key != "input"}
+        assert tclose.audit(str(made.release), data=frame, policy=given).findings == ()
 
     def test_nothing_stays_behind(
         self, asked: dict[str, Any], tmp_path: Path, capsys: Any, scratch: Path

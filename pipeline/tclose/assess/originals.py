@@ -24,6 +24,7 @@ from tclose.assess.values_alone import (
     find_other_versions,
 )
 from tclose.data.formats.released_file import open_released
+from tclose.data.keys import is_text
 from tclose.data.places.locations import Location, parse_location
 from tclose.model.verification import Verdict
 from tclose.passes.microaggregate.aggregate_task import REGION_RESULTS
@@ -89,8 +90,10 @@ def add_originals(
             if persons is not None:
                 population_result = measure_population(run, sample, persons, progress)
                 measured = measured.model_copy(update={"population": population_result})
-            other = remade.find_other_persons(manifest)
-            return audit.without_note(PERSONS).extended(other, originals=measured)
+            findings = remade.find_other_persons(manifest)
+            if carried := find_other_values(release, manifest, run, policy, progress):
+                findings.append(f"{_OTHERS}; these differ: {', '.join(carried)}")
+            return audit.without_note(PERSONS).extended(findings, originals=measured)
         versions = find_other_versions(release, policy)
         if versions == []:
             return audit.extended([_OTHERS])
@@ -193,13 +196,24 @@ def read_rows(location: Location) -> pa.Table:
 
 
 def are_equal(mine: Iterator[pa.Table], theirs: Iterator[pa.Table]) -> bool:
-    """Return whether two tables have the same rows in the same order; floats bit by bit."""
+    """Return whether two tables have the same rows in the same order; floats bit by bit.
+
+    Texts are the same whichever type has them: a file's need not be a frame's.
+    """
     left, right = next(mine, None), next(theirs, None)
     while left is not None and right is not None:
         n_rows = min(len(left), len(right))
-        pair = [as_bits(table.slice(0, n_rows)).combine_chunks() for table in (left, right)]
+        pair = [_comparable(table.slice(0, n_rows)) for table in (left, right)]
         if not pair[0].equals(pair[1]):
             return False
         left = left.slice(n_rows) if n_rows < len(left) else next(mine, None)
         right = right.slice(n_rows) if n_rows < len(right) else next(theirs, None)
     return left is None and right is None
+
+
+def _comparable(table: pa.Table) -> pa.Table:
+    """The table in one piece, its floats as bits, and all texts of one type."""
+    for i, field in enumerate(table.schema):
+        if is_text(field.type):
+            table = table.set_column(i, field.name, table[i].cast(pa.large_string()))
+    return as_bits(table).combine_chunks()

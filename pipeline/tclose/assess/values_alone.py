@@ -113,25 +113,36 @@ def find_other_values(
         for partition in reading.workspace.load(PARTITIONS)
         for table in read_batches(partition, source.reading)
     )
-    return compare_values(originals, _read_files(release, manifest, source), source, policy)
+    released = _read_files(release, manifest, source)
+    return compare_values(originals, released, manifest, source, policy)
 
 
 def compare_values(
-    originals: Iterable[pa.Table], released: Iterable[pa.Table], source: Source, policy: Policy
+    originals: Iterable[pa.Table],
+    released: Iterable[pa.Table],
+    manifest: Manifest,
+    source: Source,
+    policy: Policy,
 ) -> list[str]:
     """List the columns in which complete originals and released rows differ as multisets.
+
+    Those that are in one alone, if there are any: values are not compared then.
 
     Returns
     -------
     As of `find_other_values`.
     """
+    own = {column.name for column in source.columns if column.role in RELEASED}
+    theirs = {column.name for column in manifest.columns if column.role in RELEASED}
+    if own != theirs:
+        return sorted(own ^ theirs)
     key, compared = secrets.token_bytes(32), _choose_values(source, policy)
     mine = (
         digest_records(keep_complete(table, compared.needed), compared, key) for table in originals
     )
-    theirs = (digest_records(table, compared, key) for table in released)
+    handed_out = (digest_records(table, compared, key) for table in released)
     nothing = digest_records(_no_rows(compared), compared, key)
-    expected, actual = (reduce(RecordDigest.merge, d, nothing) for d in (mine, theirs))
+    expected, actual = (reduce(RecordDigest.merge, d, nothing) for d in (mine, handed_out))
     if expected.equals(actual):
         return []
     sums = zip(compared.columns, expected.sums[1:], actual.sums[1:], strict=True)

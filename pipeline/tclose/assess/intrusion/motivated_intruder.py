@@ -160,7 +160,7 @@ def _check_originals(
             f"--originals: the policy reads {len(original):,} complete records, and the release "
             f"has {len(released):,}; {_NAME_THEM.format(manifest.name)}"
         )
-    differ = compare_values([original], [released], source, policy)
+    differ = compare_values([original], [released], manifest, source, policy)
     if differ:
         raise DataError(
             f"--originals: the policy reads records that differ from the released ones in "
