@@ -59,6 +59,12 @@ def two_types(folder):
 
 
 def otherwise_divided(folder):
+    path = quoted_and_divided(folder)
+    path.write_text(path.read_text().replace('"', ""))
+    return path
+
+
+def quoted_and_divided(folder):
     path = write_csv(folder / "people.csv", people())
     path.write_text(path.read_text().replace(",", ";"))
     return path
@@ -78,6 +84,7 @@ def nested(folder):
          ["has no column 'age', 'sex', 'pay', which", "if it has no line of column names, put"]),
         (like_a_column, ["'age' (column 1 has a name like it), 'sex' (column 2 has a name like"]),
         (otherwise_divided, ["it has one column, with ';' in its name: if that divides"]),
+        (quoted_and_divided, ["line 1: a quote ", "or name ';' as input.delimiter if"]),
         (repeated, ["file people.csv: columns 1 and 3 of 3 have the same name; rename"]),
         (one_name_more, ["files a.csv and b.csv: column 4 of 4 in b.csv, which the policy does"]),
         (unlisted, ["people.csv: columns 4, 5 and 6 of 6 are not in the policy; give each a role"]),

@@ -120,7 +120,7 @@ class TestPolicyFile:
             ('output.path="a\\0b"', "output.path: has to be text without NUL characters"),
             ("output.path=~/releases", "output.path: begins with '~', which is not repla"),
             ("output.path=${HOME}/out", "output.path: begins with '$', which is not repla"),
-            ("engine.work_path=~", "engine.work_path: begins with '~', which is not repla"),
+            ("engine.work_path=~/work", "engine.work_path: begins with '~', which is not repla"),
             ("name=../elsewhere", "name: has to be letters, digits,"),
             ("seed=-1", "seed: has to be at least 0 (given: -1)"),
             ("privacy.k", "--set privacy.k: has to be key=value"),

@@ -28,6 +28,7 @@ from tclose.errors import DataError
 
 CHUNK_BYTES = 1 << 24
 MAX_RECORD_BYTES = 1 << 28
+MARKS = ";\t|,"  # that divide the fields of files
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -113,15 +114,20 @@ def _check_quotes(data: bytes, name: str, delimiter: str, n_lines: int) -> None:
     outside = np.frombuffer(f'{delimiter}\r\n"'.encode(), dtype=np.uint8)
     opens = np.arange(quotes.size) % 2 == 0
     neighbours = octets[np.where(opens, quotes - 1, quotes + 1)]
-    stray = quotes[~np.isin(neighbours, outside)]
+    is_stray = ~np.isin(neighbours, outside)
+    stray = quotes[is_stray]
+    mark = chr(neighbours[is_stray][0]) if stray.size else ""
     where = "is inside an unquoted field, or text follows a closing quote"
     if not stray.size and quotes.size % 2:
         stray, where = quotes[-1:], "opens a field that is never closed"
     if stray.size:
         line = n_lines + int(np.count_nonzero(octets[: stray[0]] == ord("\n")))
+        other = ""
+        if mark and mark in MARKS:
+            other = f", or name {mark!r} as input.delimiter if that divides fields"
         raise DataError(
             f"file {name}, line {line:,}: a quote {where}; enclose the whole field in quotes and "
-            "double those inside"
+            f"double those inside{other}"
         )
 
 

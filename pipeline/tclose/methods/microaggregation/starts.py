@@ -22,7 +22,6 @@ from tclose.methods.clustering_problem import (
 from tclose.methods.microaggregation.halved_starts import find_halved
 from tclose.methods.microaggregation.natural_classes import find_natural, keep_natural
 from tclose.methods.microaggregation.near_starts import (
-    SEARCHED_RECORDS,
     NearStart,
     merge_above,
 )
@@ -52,7 +51,7 @@ def choose_start(
 
     Before a long search others are looked for only of many records, and taken where they lose far
     less: it is known afterwards what they have to be better than, and they are found ``beside``
-    then. Before a short one of few records halves are found beside near clusters.
+    then. Before a short one halves are found beside near clusters.
     """
     groups, is_natural = find_natural(problem)
     balanced, loss = _keep_natural(problem, plain, groups, is_natural)
@@ -73,7 +72,7 @@ def choose_start(
     of_start = loss if of_near is None else measure_released(problem.scaled, start.labels)
     share = HALVED_SHARE if search == "off" or of_near is None else SHARE_OF_NEAR
     halved = find_halved(problem, share * of_start, start.labels)
-    if halved is None or of_near is None or search == "off" or n_records > SEARCHED_RECORDS:
+    if halved is None or of_near is None or search == "off":
         return halved or start
     return replace(start, beside=lambda _: [[halved]])
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tclose.data.column_scales import SAMPLE_RECORDS
 from tclose.data.files.column_names import NO_HEADER, name_positions
+from tclose.data.files.csv_chunks import MARKS
 from tclose.data.files.input_partitions import (
     Reading,
     csv_partitions,
@@ -32,7 +33,6 @@ from tclose.runtime.tasks import merge_in_tree
 
 KNOWN_RECORDS = 10_000  # on which it is tried whether some columns tell another
 _MOST_NAMES = 5
-_MARKS = ";\t|,"  # between the fields of CSV
 
 
 @contextlib.contextmanager
@@ -88,7 +88,7 @@ def _find_mark(names: Sequence[str], known: Sequence[str], delimiter: str) -> st
     """Find what divides the names of columns in a line that was read as a single one."""
     if len(names) != 1 or not any(name in names[0] for name in known):
         return None
-    return next((m for m in _MARKS if m in names[0] and m != delimiter), None)
+    return next((m for m in MARKS if m in names[0] and m != delimiter), None)
 
 
 def _find_close(name: str, names: Sequence[str]) -> str:
