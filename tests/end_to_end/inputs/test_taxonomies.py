@@ -119,7 +119,9 @@ class TestAncestors:
         )
         released = set(frame["food"])
         assert released <= {*VALUES, "any", "fruit", "pome", "stone fruit", "root"}
-        assert released - set(VALUES)
+        # By squares as they are a search can keep all foods apart, and give up ages for it.
+        keeps_foods = method.get("losses") == "absolute" and method.get("refine") != "off"
+        assert keeps_foods or released - set(VALUES)
         assert frame.groupby(["age", "food"]).size().min() >= 4
         entry = entry_of(outcome, "food")
         assert entry["treatment"] == "lowest common ancestor of its class"
