@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,15 @@ from tclose.privacy.t_closeness import class_distances, find_above
 # Records of which all starts and searches are tried, whatever a start loses: that tells little of
 # how a search ends, and each takes some hundredths of a second.
 FEW_RECORDS = 500
+
+
+# Applies a function to each of some items: the results in their order.
+Apply = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+
+
+def apply_in_turn(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Apply a function to items, one after the other."""
+    return [function(item) for item in items]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +56,8 @@ class ClusteringProblem:
     ``keys``: of each quasi-identifier (n,); ``scaled``: the same as kernels take them; ``codes``
     int64 (p, n): confidential values as positions in the ``distributions``. ``bucket_of`` int64
     (m,): of each confidential value, where classes are made by buckets and values are released;
-    None where the codes are the buckets.
+    None where the codes are the buckets. ``apply``: to what does not depend on each other, in
+    threads if there are any.
     """
 
     encodings: tuple[Encoding, ...]
@@ -60,6 +71,7 @@ class ClusteringProblem:
     privacy_models: PrivacyModels = NO_MODELS
     bucket_of: Int64 | None = None
     cut: SubsetCut | None = None
+    apply: Apply = apply_in_turn
 
     def holds(self, order: Int64, starts: Int64) -> NDArray[np.bool_]:
         """Return which classes have k records, are within every t and meet the further models."""

@@ -7,7 +7,7 @@ quasi-identifiers. So what it loses is measured, before a search is spent on it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from math import log, sqrt
 from operator import attrgetter
 from typing import NamedTuple
@@ -46,8 +46,9 @@ MOST_BY_ALL_WAYS = 131_072
 # How much more than all the first ones may be taken to lose: what so few lose can fall that far.
 FIRST_MARGIN = 64.0
 # What merged clusters of near records may lose, as a share of what the balanced start loses: where
-# nothing is searched, and where it is, as a search saves more of a balanced start's loss.
-NEAR_SHARE_UNSEARCHED, NEAR_SHARE = 0.5, 0.4
+# nothing is searched, before a short search, and where it is long, as a search saves more of a
+# balanced start's loss.
+NEAR_SHARE_UNSEARCHED, NEAR_SHARE_SHORT, NEAR_SHARE = 0.8, 0.6, 0.4
 # How many classes they have at least where they are released as they are, or nearly so, as a share
 # of the balanced ones: few large classes can lose less than many and be of less use.
 LEAST_CLASSES = 2 / 3
@@ -98,7 +99,7 @@ class NearStart:
 
         Of few records those that promise so much are made again of larger blocks.
         """
-        most_lost = (NEAR_SHARE if is_searched else NEAR_SHARE_UNSEARCHED) * loss
+        most_lost = (NEAR_SHARE_SHORT if is_searched else NEAR_SHARE_UNSEARCHED) * loss
         found = self._find_best(most_lost, NEAR_RECORDS, loss)
         if found is None:
             return None
@@ -133,12 +134,13 @@ class NearStart:
         """Clusters of all kinds that lose nearly as little as the best, which may lose so much."""
         k = self.problem.k
         sizes = {k} if self.groups.size <= FEW_RECORDS else {k, min(k + ROOM, 2 * k - 1)}
-        found = [
-            one
-            for size in sorted(sizes)
-            for is_kept in self._list_kept()
-            if (one := self._merge(size, is_kept, most_of_each, SEARCHED_RECORDS)) is not None
-        ]
+
+        def make(kind: tuple[int, NDArray[np.bool_]]) -> Merged | None:
+            return self._merge(*kind, most_of_each, SEARCHED_RECORDS)
+
+        kinds = list(product(sorted(sizes), self._list_kept()))
+        made: list[Merged | None] = self.problem.apply(make, kinds)
+        found = [one for one in made if one is not None]
         least = min((one.loss for one in found), default=0.0)
         nearly = NEARLY_LEAST * least if least <= most_lost else -np.inf
         found = sorted((one for one in found if one.loss <= nearly), key=attrgetter("loss"))

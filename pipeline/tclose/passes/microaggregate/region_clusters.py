@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import itemgetter
 
 import numpy as np
@@ -33,6 +34,7 @@ from tclose.passes.microaggregate.search.rounds import Round, SearchState, still
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import LEAN, SearchBudget
 from tclose.privacy.person_closeness import PersonDemand
+from tclose.runtime.engines.thread_parts import map_side_by_side
 from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
 
 # Of the time for a region: clusters, searches, those from other starts, what the best go on for;
@@ -364,6 +366,7 @@ def _make_clusters(
             plan.privacy_models,
             plan.bucket_of,
             _cut_by_subsets(records, plan) if plan.method.cuts_by_subsets else None,
+            partial(map_side_by_side, n_threads=records.n_threads),
         )
     )
 

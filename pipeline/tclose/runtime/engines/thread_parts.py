@@ -70,8 +70,15 @@ def map_parts(function: Callable[[slice], T], n_items: int, n_threads: int) -> l
     of each part, in the order of the items
     """
     parts = list(_cut(n_items, n_threads)) or [slice(0, n_items)]
-    results = dict(run_side_by_side(function, parts, n_threads))
-    return [results[position] for position in range(len(parts))]
+    return map_side_by_side(function, parts, n_threads)
+
+
+def map_side_by_side(
+    function: Callable[[Item], T], items: Sequence[Item], n_threads: int
+) -> list[T]:
+    """Apply a function to items, as `run_side_by_side` does; the results in the order of these."""
+    results = dict(run_side_by_side(function, items, n_threads))
+    return [results[position] for position in range(len(items))]
 
 
 def _cut(n_items: int, n_threads: int) -> Iterator[slice]:

@@ -1,4 +1,4 @@
-"""Threads of a region's task, which search groups of classes side by side.
+"""Threads of a region's task, which search groups of classes side by side, or look at classes.
 
 Groups of a round share no record, and each is searched alike wherever and whenever that happens. So
 the labels are the same for any number of threads.
@@ -7,7 +7,11 @@ the labels are the same for any number of threads.
 from collections.abc import Callable
 from typing import TypeVar
 
-from tclose.model.array_types import Int64
+import numpy as np
+from numpy.typing import NDArray
+
+from tclose.kernels.refinement.neighbours import represent_classes
+from tclose.model.array_types import Float64, Int64
 from tclose.runtime.engines.thread_parts import map_parts
 
 T = TypeVar("T")
@@ -32,3 +36,25 @@ def map_groups(
         return search((groups[0], groups[1][part.start : part.stop + 1]), part.start)
 
     return map_parts(search_part, groups[1].size - 1, n_threads)
+
+
+def represent_side_by_side(
+    columns: tuple[Float64, NDArray[np.int32], Float64],
+    n_levels: int,
+    by_class: tuple[Int64, Int64],
+    kind: int,
+    draws: Float64,
+    n_threads: int,
+) -> tuple[Float64, NDArray[np.int32]]:
+    """The point of each class, as from `represent_classes`, in parts."""
+    order, starts = by_class
+
+    def represent_part(part: slice) -> tuple[Float64, NDArray[np.int32]]:
+        of_part = order, starts[part.start : part.stop + 1]
+        points: tuple[Float64, NDArray[np.int32]]
+        points = represent_classes(*columns, n_levels, *of_part, kind, draws[part])
+        return points
+
+    parts = map_parts(represent_part, starts.size - 1, n_threads)
+    centres, modes = zip(*parts, strict=True)
+    return np.concatenate(centres), np.concatenate(modes)

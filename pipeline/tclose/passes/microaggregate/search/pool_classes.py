@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from tclose.kernels.aggregate import group_by_label
-from tclose.kernels.refinement.neighbours import CENTRE, DRAWN, FARTHEST, represent_classes
+from tclose.kernels.refinement.neighbours import CENTRE, DRAWN, FARTHEST
 from tclose.kernels.refinement.pools import pool_blocks
 from tclose.model.array_types import Float64, Int64
-from tclose.passes.microaggregate.search.group_threads import map_groups
+from tclose.passes.microaggregate.search.group_threads import map_groups, represent_side_by_side
 
 # Round by round: classes of a pool, and how many more it is cut into.
 PASSES = (
@@ -74,7 +74,7 @@ def pool_classes(
     r, usual_loss, draws = of_round
     by_class = group_by_label(labels, draws.size)
     kind = BY_TURNS[r % len(BY_TURNS)]
-    points = represent_classes(*records[:3], n_levels, *by_class, kind, draws)
+    points = represent_side_by_side(records[:3], n_levels, by_class, kind, draws, n_threads)
     passes = np.array(PASSES[r % len(PASSES)])
     k, n_neighbours, seed = settings
 

@@ -18,7 +18,6 @@ from tclose.kernels.refinement.neighbours import (
     CENTRE,
     DRAWN,
     FARTHEST,
-    represent_classes,
 )
 from tclose.kernels.refinement.pool_parts import MOST_POOLED
 from tclose.kernels.refinement.refine_blocks import (
@@ -31,7 +30,7 @@ from tclose.methods.clustering_problem import group_classes
 from tclose.model.array_types import Float64, Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.search.cut_points import cut_points
-from tclose.passes.microaggregate.search.group_threads import map_groups
+from tclose.passes.microaggregate.search.group_threads import map_groups, represent_side_by_side
 from tclose.passes.microaggregate.search.perturb_classes import GROUP_CLASSES, perturb_classes
 from tclose.passes.microaggregate.search.pool_classes import (
     BARRED_ROUNDS,
@@ -48,7 +47,6 @@ from tclose.passes.microaggregate.search.rounds import (
     is_hopeless,
     is_little,
     is_worth_pools,
-    sum_usual,
 )
 from tclose.passes.plan.search_budget import (
     MAX_SEARCHED,
@@ -57,6 +55,7 @@ from tclose.passes.plan.search_budget import (
     count_block_classes,
 )
 from tclose.privacy.t_closeness import class_distances
+from tclose.runtime.engines.thread_parts import map_parts
 from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
 
 NO_PERSONS = np.empty(0, dtype=np.int64)
@@ -201,10 +200,11 @@ class Refiner:
         ``n_perturbed``: records that are perturbed, each counted as often as its group is.
         """
         first = len(state.rounds) - 1
+        order, starts = group_classes(labels)
+        losses, _ = self._measure_classes(order, starts)
         while (spent := clock.spent) < 1 and not is_exhausted(state.rounds[first:]):
-            order, starts = group_classes(labels)
             share = MOST_LOSING[state.n_passes % len(MOST_LOSING)]
-            losing = self._choose_losing(order, starts, share)
+            losing = self._choose_losing(losses, starts, share)
             n_records = TIMES * int(np.diff(starts)[losing].sum())
             if losing.size < 2 or state.n_perturbed + n_records > n_perturbed:
                 break
@@ -218,7 +218,9 @@ class Refiner:
             )
             state.n_done, state.n_passes = state.n_done + 1, state.n_passes + 1
             state.n_perturbed += n_records
-            state.rounds.append(self.measure(labels))
+            order, starts = group_classes(labels)
+            losses, largest = self._measure_classes(order, starts)
+            state.rounds.append(Round.measured(losses, largest))
             tell_share(spent or state.n_perturbed / n_perturbed)
         return labels
 
@@ -228,10 +230,8 @@ class Refiner:
         limits = np.concatenate([self.limits, self.trees.limits])
         return bool((limits > 1 - NO_EXCESS).all())
 
-    def _choose_losing(self, order: Int64, starts: Int64, share: float) -> Int64:
+    def _choose_losing(self, losses: Float64, starts: Int64, share: float) -> Int64:
         """Choose, of the classes that are searched and lose anything, a share: those with most."""
-        columns = self.values, self.levels, self.weights
-        losses: Float64 = measure_classes(*columns, self.n_levels, order, starts)
         searched = self._choose_searched(np.diff(starts))
         losing = searched[losses[searched] > LEAST_GAIN]
         most_first = losing[np.argsort(-losses[losing], kind="stable")]
@@ -334,9 +334,9 @@ class Refiner:
         """The points by which a round groups classes; ``draws`` float64 (c,): of their records."""
         kind = BY_TURNS[r % len(BY_TURNS)] if self.levels.shape[1] else CENTRE
         columns = self.values, self.levels, self.weights
-        points: tuple[Float64, NDArray[np.int32]]
-        points = represent_classes(*columns, self.n_levels, order, starts, kind, draws)
-        return points
+        return represent_side_by_side(
+            columns, self.n_levels, (order, starts), kind, draws, self.n_threads
+        )
 
     def _group_classes(
         self,
@@ -359,11 +359,22 @@ class Refiner:
 
     def measure(self, labels: Int64) -> Round:
         """Loss of the classes and their largest distance."""
-        order, starts = group_classes(labels)
+        return Round.measured(*self._measure_classes(*group_classes(labels)))
+
+    def _measure_classes(self, order: Int64, starts: Int64) -> tuple[Float64, float]:
+        """The loss of each class, float64 (c,), and the largest distance of all."""
         columns = self.values, self.levels, self.weights
-        losses = measure_classes(*columns, self.n_levels, order, starts)
-        largest = 0.0
-        for codes, distribution in zip(self.codes, self.distributions, strict=True):
-            emds = class_distances(codes[order], starts, distribution)
-            largest = max(largest, float(emds.max()))
-        return Round(float(losses.sum()), largest, sum_usual(losses))
+
+        def measure_part(part: slice) -> tuple[Float64, float]:
+            of_part = starts[part.start : part.stop + 1]
+            losses: Float64 = measure_classes(*columns, self.n_levels, order, of_part)
+            members, begins = order[of_part[0] : of_part[-1]], of_part - of_part[0]
+            largest = [
+                float(class_distances(codes[members], begins, distribution).max())
+                for codes, distribution in zip(self.codes, self.distributions, strict=True)
+            ]
+            return losses, max(largest, default=0.0)
+
+        parts = map_parts(measure_part, starts.size - 1, self.n_threads)
+        losses, largest = zip(*parts, strict=True)
+        return np.concatenate(losses), max(largest)

@@ -31,6 +31,11 @@ class Round:
     largest_emd: float
     usual_loss: float
 
+    @classmethod
+    def measured(cls, losses: Float64, largest_emd: float) -> "Round":
+        """The state of classes that lose so much, float64 (c,)."""
+        return cls(float(losses.sum()), largest_emd, sum_usual(losses))
+
     def merge(self, other: "Round") -> "Round":
         """Both regions together."""
         return Round(
