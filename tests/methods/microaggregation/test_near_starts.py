@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -26,6 +27,7 @@ from tclose.methods.microaggregation.near_starts import (
 from tclose.methods.microaggregation.starts import choose_start, cluster_by_subsets
 from tclose.methods.scaling import take_scaled
 from tclose.model.array_types import Int64
+from tclose.runtime.engines.thread_parts import map_side_by_side
 
 FAR = np.inf
 
@@ -70,7 +72,7 @@ def test_merged_classes_are_within_t_and_lose_what_is_said(problem: ClusteringPr
 def test_a_start_before_a_search_loses_no_more_than_a_share(problem: ClusteringProblem) -> None:
     plain = cut_plainly(problem)
     loss = lose(problem, plain.labels)
-    shares = near_starts.NEAR_SHARE_UNSEARCHED, near_starts.NEAR_SHARE
+    shares = near_starts.NEAR_SHARE_UNSEARCHED, near_starts.NEAR_SHARE_SHORT
     for is_searched, share in zip((False, True), shares, strict=True):
         n_classes = int(plain.labels.max()) + 1
         found = near_of(problem).find_before(loss, plain.labels, is_searched=is_searched)
@@ -99,6 +101,15 @@ def test_as_many_of_which_none_is_above_t_may_lose_little_less(is_searched: bool
     assert found.labels.tolist() == near.tolist()
     of_more = np.arange(60)
     assert find(1.1 * lost, of_more, is_searched=is_searched) is None
+
+
+@repeatable
+@given(problem=problems())
+def test_starts_that_are_made_in_threads_are_the_same(problem: ClusteringProblem) -> None:
+    in_threads = replace(problem, apply=partial(map_side_by_side, n_threads=2))
+    of_each = [near_of(one).find_beside(FAR, FAR) for one in (problem, in_threads)]
+    alone, together = ([start.labels.tolist() for start in found] for found in of_each)
+    assert alone == together
 
 
 @repeatable
@@ -288,6 +299,7 @@ def test_a_few_records_tell_that_near_ones_lose_too_much(
     monkeypatch.setattr(near_starts, "MOST_UNJUDGED", 30)
     monkeypatch.setattr(near_starts, "JUDGED_RECORDS", (8, 15, 31))
     monkeypatch.setattr(near_starts, "FALLS_FASTER", 1.0)
+    monkeypatch.setattr(near_starts, "NEAR_SHARE_UNSEARCHED", 0.5)
     clustered = count_clustered(monkeypatch)
     ages = np.random.default_rng(3).permutation(np.arange(60)).tolist()
     problem = problem_of(ages, ["a"] * 60, ages, k=3, limit=limit, size=10)
