@@ -8,7 +8,6 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from tclose.cli.command_parser import add_as_of, add_overrides, add_quiet
 from tclose.errors import UsageError
 
 if TYPE_CHECKING:
-    from tclose.passes.series.forget_person import ForgottenPerson
+    from tclose.passes.series.forget_person import CellCounts, ForgottenPerson
     from tclose.policy.sections.privacy_settings import OverTimeSettings
     from tclose.runtime.monitoring.progress import Progress
 
@@ -46,7 +45,7 @@ def forget(arguments: argparse.Namespace, progress: "Progress") -> str:
     settings = policy.privacy.over_time
     assert settings is not None
     if arguments.json:
-        return json.dumps(asdict(person), indent=2)
+        return json.dumps(person.describe(), indent=2)
     earlier = "finished what an earlier forget had begun\n" if person.finished else ""
     if person.already:
         return f"{earlier}forgotten already in {_count_registers(person.already, person.series)}"
@@ -65,29 +64,46 @@ def _describe_guarantee(person: "ForgottenPerson", settings: "OverTimeSettings")
     """Say in a line what that does to what the next releases are held to."""
     if not person.n_held:
         return "the next releases are held to none of these: nothing changes for them"
-    k, others = settings.k, person.n_others
+    held = (
+        "; nobody is held over a release that somebody was forgotten in, so every cell that fewer "
+        f"left is left out{_warn(person.cell)}"
+    )
+    return (
+        f"the next release is held to {person.n_held:,} of these: in it she has left her cell"
+        f"{_describe_cell(person.cell, settings)}{held if settings.departures == 'hold' else ''}; "
+        "her records are left out as long as one of these is in the window"
+    )
+
+
+def _describe_cell(cell: "CellCounts", settings: "OverTimeSettings") -> str:
+    """Say what becomes of the others of her cell."""
+    if cell.has_left:
+        return ", as in the newest one"
+    k, others, n = settings.k, cell.n_others, cell.n_forgotten
+    if others < k:
+        return f", and its {others:,} others are left out, too, fewer than over_time.k {k}"
     ways = {
         "report": f"unless {k} leave it together, subtraction finds her, as leavers_exposed counts",
         "unite": f"classes are united until {k} have left each union",
         "drop": f"unless {k} leave it together, all of it is left out",
-        "hold": f"unless {k} leave it together, all of it is left out, and so is every cell that "
-        f"fewer left: nobody is held over a release that somebody was forgotten in{_warn(person)}",
+        "hold": f"unless {k} leave it together, all of it is left out",
         "refuse": f"unless {k} leave it together, the release is refused",
     }
-    rest = f"{others:,} others stay" if others >= k else f"its {others:,} others are left out, too"
-    return (
-        f"the next release is held to {person.n_held:,} of these: in it she has left her cell, of "
-        f"which {rest} (over_time.k {k}); {ways[settings.departures]}; her records are left out as "
-        "long as one of these is in the window"
-    )
+    way = ways[settings.departures]
+    if not n:
+        return f", of which {others:,} others stay (over_time.k {k}); {way}"
+    least = max(0, others - n)
+    fewer = f"; where fewer than {k} stay, they are left out, too" if least < k else ""
+    before = f"{n:,} {'person was' if n == 1 else 'persons were'} forgotten before"
+    return f", of which {least:,} to {others:,} others stay, as {before}; {way}{fewer}"
 
 
-def _warn(person: "ForgottenPerson") -> str:
+def _warn(cell: "CellCounts") -> str:
     """Say how many records are in cells of which some are held, which are left out now."""
-    if not person.n_beside_held:
+    if not cell.n_beside_held:
         return ""
     return (
-        f"; {person.n_beside_held:,} of the {person.n_newest:,} records of the newest one are in "
+        f"; {cell.n_beside_held:,} of the {cell.n_newest:,} records of the newest one are in "
         "cells with held ones (a release that lacks more than half is refused: then begin a new "
         "series)"
     )

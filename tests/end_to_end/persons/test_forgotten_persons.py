@@ -63,7 +63,7 @@ def test_forgotten_person_is_as_one_who_left(
     assert [name.split("/")[0] for name in found.releases] == ["panel-0", "panel-1", "panel-2"]
     cells = [read_classes(one) for one in made]
     same = [p for p in cells[0] if all(p in c and c[p][0] == c[person][0] for c in cells)]
-    assert (found.n_held, found.n_others) == (3, len(same) - 1)
+    assert (found.n_held, found.cell.n_others) == (3, len(same) - 1)
     own = hashes_of(copied, person)
     drawn = set()
     for was, now in zip(before, registers(copied), strict=True):
@@ -342,7 +342,30 @@ def test_forgotten_in_releases_that_are_out_of_the_window(
     copied.publish(3, window=2)
     gone = set(read_classes(made[0])) - set(pq.read_table(copied.files[3])["tag"].to_pylist())
     found = forget(copied, min(gone))
-    assert (found.n_held, found.n_others) == (0, 0)
+    assert (found.n_held, found.cell.n_others) == (0, 0)
     assert find_findings(copied) == []
     document = copied.policy(2, window=2) | {"name": "again"}
     assert release(document).internal["over_time"]["forgotten"] == 0
+
+
+def test_who_was_forgotten_before_may_be_among_the_others(
+    copied: SeriesMonths, made: list[Released], person: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing tells whose her row is, so that as many as that may be gone."""
+    cells = [read_classes(one) for one in made]
+    here = pq.read_table(copied.files[2])["tag"].to_pylist()
+    same = [p for p in cells[0] if all(p in c and c[p][0] == c[person][0] for c in cells)]
+    others = [p for p in same if p != person and p in here]
+    policy = str(write_policy(copied.folder / "panel.yaml", copied.policy(0)))
+    (line := copied.folder / "whom.txt").write_text(person)
+    assert main(["forget", policy, "--from", str(line)]) == 0
+    assert f"of which {len(others)} others stay (over_time.k 3)" in capsys.readouterr().out
+    line.write_text(others[0])
+    assert main(["forget", policy, "--from", str(line)]) == 0
+    told = f"of which {len(others) - 1} to {len(others)} others stay, as 1 person was forgotten"
+    assert told in (said := capsys.readouterr().out)
+    assert ("fewer than 3 stay" in said) == (len(others) - 1 < 3)
+    line.write_text(others[1])
+    assert main(["forget", policy, "--from", str(line), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["n_others"], found["n_forgotten"], found["has_left"]) == (len(others), 2, False)

@@ -26,6 +26,7 @@ from tclose.cli.main import main
 from tclose.data.places.bucket_paths import BucketPath
 from tclose.errors import InfeasibleError, OutputError, PolicyError, TaskError
 from tclose.passes.series import chosen_records, register_release, series_units
+from tclose.passes.series.forget_person import forget_person
 from tclose.passes.series.held import handed_out, held_records
 from tclose.policy.policy import parse_policy
 from tclose.releases.series.register_file import read_register
@@ -376,15 +377,28 @@ def test_nobody_is_held_over_a_forgotten_person(
     (line := place.folder / "person.txt").write_text(person)
     assert main(["forget", str(policy), "--from", str(line)]) == 0
     beside = f"; {n_beside:,} of the {len(last):,} records of the newest one are in cells with held"
-    assert beside in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert beside in said
+    assert "in it she has left her cell, as in the newest one; nobody is held" in said
     [made] = hold(place, 2)
-    said, rows = made.internal["over_time"], read_registered(made, place)
+    figures, rows = made.internal["over_time"], read_registered(made, place)
     assert person not in rows
-    assert said["stale"] == 0
-    assert said["left_out"] > 0.7 * (n_beside - len(stale))  # but for cells that k have left
+    assert figures["stale"] == 0
+    assert figures["left_out"] > 0.7 * (n_beside - len(stale))  # but for cells that k have left
     assert rows.keys() <= read_input(months.files[2]).keys()
-    assert said["leavers_exposed"] == 0
+    assert figures["leavers_exposed"] == 0
     assert add_series(audit_release(made.folder)).findings == []
+
+
+def test_who_is_held_does_not_stay(
+    held: list[Released], place: SeriesMonths, months: SeriesMonths
+) -> None:
+    last = read_registered(held[1], place)
+    stale = last.keys() - read_input(months.files[1]).keys()
+    cells = find_cells([read_registered(held[0], place), last]).values()
+    cell = next(cell for cell in cells if cell & stale and cell - stale)
+    found = forget_person(parse_policy(policy_of(place, 1)), min(cell - stale), lambda _: None)
+    assert found.cell.n_others == len(cell - stale) - 1
 
 
 @pytest.mark.nightly

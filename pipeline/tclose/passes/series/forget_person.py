@@ -13,7 +13,8 @@ her records are left out as long as the register is in the window.
 import hashlib
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -52,26 +53,45 @@ from tclose.runtime.stopped_runs import acquire_beside, clear_leftovers, clear_s
 _TYPES = (pa.string(), pa.int64(), pa.uint64(), pa.int32(), pa.int16(), pa.int8())
 
 
+class CellCounts(NamedTuple):
+    """Who is in a person's cell in the releases that the next one is held to.
+
+    ``n_others``: persons who have not left it, without her, the fewest of several cells; 0 if she
+    has left it herself (``has_left``), or the releases do not have her. ``n_forgotten``: persons
+    who were forgotten in these releases before, who may be among them, as nothing tells any more
+    whose rows theirs are; ``n_beside_held``: records of the newest release in cells of which some
+    are held, of ``n_newest``.
+    """
+
+    n_others: int = 0
+    has_left: bool = False
+    n_forgotten: int = 0
+    n_beside_held: int = 0
+    n_newest: int = 0
+
+
 @dataclass(frozen=True)
 class ForgottenPerson:
     """The result of forgetting a person.
 
     ``releases``: whose registers had her; ``n_held``: of these, those that the next release is held
-    to; ``n_others``: persons of her cell in these, without her, 0 where they do not have her;
-    ``n_beside_held``: records of the newest release in cells of which some are held, of
-    ``n_newest``;
-    ``finished``: before that, what an earlier command had decided that was stopped was done;
-    ``already``: where no register has her, the releases in whose registers she was forgotten.
+    to; ``cell``: hers in these; ``finished``: before that, what an earlier command had decided that
+    was stopped was done; ``already``: where no register has her, the releases in whose registers
+    she was forgotten.
     """
 
     series: str
     releases: tuple[str, ...]
     n_held: int
-    n_others: int
+    cell: CellCounts
     finished: bool
     already: tuple[str, ...] = ()
-    n_beside_held: int = 0
-    n_newest: int = 0
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON has it, on one level."""
+        fields = asdict(self)
+        del fields["cell"]
+        return fields | self.cell._asdict()
 
 
 def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson:
@@ -117,7 +137,7 @@ def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson
         window = [load_register(one) for one in held]
         for persons in window:
             check_register_key(policy, series.name, persons.release, persons.key_id, person_key)
-        n_others, n_beside_held = _count_cells(window, hashes)
+        cell = _count_cells(window, hashes)
         try:
             affected = _rewrite(series, releases, hashes, key, expiry)
         except Exception:  # what was written is not decided, and does not stay
@@ -131,10 +151,7 @@ def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson
         finish_rewriting(series, series, expiry)
         n_held = sum(one in held for one in affected)
         names = tuple(one.name for one in affected)
-        n_newest = window[-1].classes.size if window else 0
-        return ForgottenPerson(
-            series.name, names, n_held, n_others, finished, already, n_beside_held, n_newest
-        )
+        return ForgottenPerson(series.name, names, n_held, cell, finished, already)
 
 
 def _not_found(series: ReleaseRepository, expiry: float) -> PolicyError:
@@ -149,12 +166,16 @@ def _not_found(series: ReleaseRepository, expiry: float) -> PolicyError:
 
 def _list_forgotten(releases: Sequence[SeriesRelease], hashes: UInt64) -> tuple[str, ...]:
     """The names of the releases whose registers list one of a person's hashes as forgotten."""
-    own = {row.tobytes() for row in hashes}
+    own = _list_hashes(hashes)
     return tuple(
         release.name
         for release in releases
-        if not own.isdisjoint(row.tobytes() for row in load_register(release).forgotten)
+        if not own.isdisjoint(_list_hashes(load_register(release).forgotten))
     )
+
+
+def _list_hashes(rows: UInt64) -> set[bytes]:
+    return {row.tobytes() for row in rows}
 
 
 def _last_forgotten(releases: Sequence[SeriesRelease]) -> int:
@@ -175,25 +196,31 @@ def hash_spellings(value: str, key: bytes) -> UInt64:
     return np.unique(np.concatenate(rows), axis=0)
 
 
-def _count_cells(window: Sequence[ReleasedPersons], hashes: UInt64) -> tuple[int, int]:
-    """Count the persons of a person's cell without her, and the records of cells with held ones.
-
-    The fewest if she has several cells, 0 without one.
-    """
+def _count_cells(window: Sequence[ReleasedPersons], hashes: UInt64) -> CellCounts:
+    """Count who is in a person's cell. Who is held has left it."""
+    if not window:
+        return CellCounts()
     n_persons, numbers = number_hashes([*(one.hashes for one in window), hashes])
     own = numbers.pop()
     placed = [
         place_release(one, of_one, n_persons) for one, of_one in zip(window, numbers, strict=True)
     ]
-    own = own[np.isin(own, np.concatenate([np.empty(0, dtype=np.int64), *numbers]))]
-    cells = find_cells(placed, n_persons)
-    sizes = np.bincount(cells)
-    n_others = int(sizes[cells[own]].min(initial=n_persons)) - 1 if own.size else 0
-    if not placed or not placed[-1].stale.any():
-        return n_others, 0
-    newest = placed[-1]
+    own = own[np.isin(own, np.concatenate(numbers))]
+    cells, newest = find_cells(placed, n_persons), placed[-1]
+    stays = np.zeros(n_persons, dtype=np.int64)
+    stays[newest.fresh] = 1
+    own_stay = own[stays[own] > 0]
+    stays[own] = 0
+    others = np.bincount(cells, weights=stays)[cells[own_stay]]
     of_rows = cells[newest.rows]
-    return n_others, int(np.isin(of_rows, of_rows[newest.stale > 0]).sum())
+    beside_held = np.isin(of_rows, of_rows[newest.stale > 0]) if newest.stale.any() else of_rows[:0]
+    return CellCounts(
+        int(others.min()) if own_stay.size else 0,
+        bool(own.size) and not own_stay.size,
+        len(set().union(*(_list_hashes(one.forgotten) for one in window))),
+        int(beside_held.sum()),
+        newest.rows.size,
+    )
 
 
 def _rewrite(
