@@ -32,9 +32,9 @@ from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.refine_blocks import measure_classes
 from tclose.methods.scaling import scale_columns
 from tclose.passes.microaggregate import cluster_task
-from tclose.passes.microaggregate.region_clusters import RegionClusters
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.search import refine_units
+from tclose.passes.microaggregate.search.compared_searches import RegionClusters
 from tclose.passes.microaggregate.search.refine_units import number_units
 from tclose.passes.plan.plan import Plan
 from tclose.passes.release import run_release

@@ -102,7 +102,9 @@ class Clustering:
     ``levels``: of generalisation, if any were chosen; ``block_starts``: where blocks' classes
     begin, of a method that works in blocks. ``alike``: starts much like this one, of which the best
     is searched to its end. ``beside``: finds others by the labels that a search ended with, if
-    searches of them may end with less loss: those that are alike together.
+    searches of them may end with less loss: those that are alike together. ``larger``: makes others
+    of so many records or more, for models that fewer can hardly meet; ``held``: some that meet all
+    that is asked, for the same, if there are any.
     """
 
     labels: Int64
@@ -110,6 +112,8 @@ class Clustering:
     block_starts: Int64 | None = None
     alike: Sequence["Clustering"] = ()
     beside: Callable[[Int64], Sequence[Sequence["Clustering"]]] | None = None
+    larger: Callable[[int], "Clustering"] | None = None
+    held: Callable[[], "Clustering | None"] | None = None
 
 
 def label_records(order: Int64, starts: Int64) -> Int64:

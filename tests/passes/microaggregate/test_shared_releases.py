@@ -11,8 +11,8 @@ from support.tables.value_encodings import REPRESENTED, encoding
 from tclose.model.array_types import Int64
 from tclose.model.column_terms import Kind
 from tclose.passes.microaggregate.region_classes import release_region
-from tclose.passes.microaggregate.region_clusters import RegionClusters
 from tclose.passes.microaggregate.region_records import RegionRecords
+from tclose.passes.microaggregate.search.compared_searches import RegionClusters
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.person_closeness import PersonDemand
 

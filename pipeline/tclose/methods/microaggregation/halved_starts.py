@@ -53,6 +53,12 @@ def find_halved(
     return None if is_few and loss > MUCH_LESS * most_lost else Clustering(labels)
 
 
+def cluster_held(problem: ClusteringProblem) -> Clustering | None:
+    """The smallest halves that hold what is asked, further models with it; None if all do not."""
+    labels = halve(problem, rank_by_values)
+    return None if labels is None else Clustering(labels)
+
+
 def _are_above(problem: ClusteringProblem, labels: Int64) -> bool:
     """Return whether many of some classes are above a t; of very many classes some are judged."""
     one_in = -(-(int(labels.max()) + 1) // MOST_JUDGED)

@@ -225,6 +225,15 @@ class NearStart:
         return merge_above(sample, near.labels, most_lost / one_in)
 
 
+def cluster_larger(problem: ClusteringProblem, size: int) -> Clustering:
+    """Near clusters of so many records or more, merged until they are within t."""
+    n_records = problem.keys[0].size
+    near = cluster_near(problem, np.arange(n_records), size, SEARCHED_RECORDS)
+    ways = WAYS if n_records <= MOST_BY_ALL_WAYS else WAYS[:1]
+    merged = merge_above(problem, near.labels, np.inf, np.inf, ways)
+    return near if merged is None else Clustering(merged.labels)
+
+
 def merge_above(
     problem: ClusteringProblem,
     labels: Int64,

@@ -3,6 +3,8 @@
 Soria-Comas et al. 2015, section 7.
 """
 
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -58,6 +60,8 @@ class TClosenessFirst(Method):
         Near records are together where t allows that. A table that is one block, or whose class
         size the policy says, is clustered as the algorithm was published.
         """
+        from tclose.methods.microaggregation.halved_starts import cluster_held
+        from tclose.methods.microaggregation.near_starts import cluster_larger
         from tclose.methods.microaggregation.starts import choose_start, cluster_by_subsets
 
         assert problem.cut is not None
@@ -65,7 +69,11 @@ class TClosenessFirst(Method):
         is_printed = self.is_one_block or self.class_size != "auto"
         if is_printed:
             return plain
-        return choose_start(problem, plain, self._search_ahead)
+        start = choose_start(problem, plain, self._search_ahead)
+        if not problem.privacy_models.by_class:
+            return start
+        larger, held = partial(cluster_larger, problem), partial(cluster_held, problem)
+        return replace(start, larger=larger, held=held)
 
     @property
     def _search_ahead(self) -> "Search":

@@ -9,7 +9,8 @@ from tclose.passes.microaggregate.gather_region import (
     RegionInput,
     gather_region,
 )
-from tclose.passes.microaggregate.region_clusters import RegionClusters, cluster_region
+from tclose.passes.microaggregate.region_clusters import cluster_region
+from tclose.passes.microaggregate.search.compared_searches import RegionClusters
 from tclose.passes.microaggregate.shares.regional_shares import SampledClasses, sample_classes
 from tclose.passes.microaggregate.unions.cluster_persons import cluster_persons
 from tclose.passes.microaggregate.unions.cluster_series import SeriesUnits, cluster_series

@@ -15,7 +15,6 @@ from tclose.passes.microaggregate.losses import (
     measure_aggregation,
     measure_generalising,
 )
-from tclose.passes.microaggregate.region_clusters import RegionClusters
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.release_classes import (
     aggregate_column,
@@ -23,6 +22,7 @@ from tclose.passes.microaggregate.release_classes import (
     join_alike,
     release_classes,
 )
+from tclose.passes.microaggregate.search.compared_searches import RegionClusters
 from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.microaggregate.shares.representatives import (
     MORE_LOSS,

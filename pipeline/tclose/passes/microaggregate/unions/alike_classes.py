@@ -18,9 +18,10 @@ from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.class_files import read_class_records
 from tclose.passes.microaggregate.region_classes import RegionClasses
-from tclose.passes.microaggregate.region_clusters import RegionClusters, repair_clusters
+from tclose.passes.microaggregate.region_clusters import repair_clusters
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.repair.merge_until import merge_until
+from tclose.passes.microaggregate.search.compared_searches import RegionClusters
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.plan_files import count_codes
 from tclose.passes.summarise.records import JOINTS

@@ -16,11 +16,11 @@ from tclose.methods.scaling import Scaled, scale_columns
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.region_clusters import (
-    RegionClusters,
     cluster_region,
     repair_clusters,
 )
 from tclose.passes.microaggregate.region_records import RegionRecords, select_records
+from tclose.passes.microaggregate.search.compared_searches import RegionClusters
 from tclose.passes.microaggregate.search.make_refiners import make_refiner
 from tclose.passes.microaggregate.search.refine_units import (
     UnitRefiner,

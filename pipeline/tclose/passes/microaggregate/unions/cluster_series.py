@@ -15,11 +15,11 @@ from tclose.methods.scaling import scale_columns
 from tclose.model.array_types import Int32, Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.region_clusters import (
-    RegionClusters,
     cluster_region,
     repair_clusters,
 )
 from tclose.passes.microaggregate.region_records import RegionRecords, select_records
+from tclose.passes.microaggregate.search.compared_searches import RegionClusters
 from tclose.passes.microaggregate.unions.unite_classes import EarlierClasses, unite_classes
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.person_closeness import PersonDemand

@@ -8,6 +8,15 @@ import pytest
 
 from tclose.methods.clustering_problem import Clustering
 from tclose.passes.microaggregate import region_clusters
+from tclose.passes.microaggregate.search import compared_searches
+from tclose.passes.microaggregate.search.compared_searches import (
+    RegionClusters,
+    SearchEnd,
+    SearchEnds,
+    SearchRun,
+    go_on,
+    search_for_models,
+)
 from tclose.passes.plan.search_budget import OFF, SearchBudget, choose_search_budget
 
 
@@ -31,7 +40,7 @@ class TestStartsAlike:
 
         runs: Any = [(SimpleNamespace(run=run), starts) for starts in alike]
         best: Any = None if is_first else SimpleNamespace(most_lost=110.0)
-        found: Any = region_clusters._search_alike(runs, compared, (0.5, 0.9), gives_up, best)
+        found: Any = compared_searches.search_alike(runs, compared, (0.5, 0.9), gives_up, best)
         return asked, [[end.most_lost for end in ends] for ends in found]
 
     def test_are_given_up_where_they_will_end_far_from_the_best_so_far(self) -> None:
@@ -63,7 +72,7 @@ class TestStartsAlike:
             search: Any = SimpleNamespace(refiner=SimpleNamespace(measure=lambda _, of=left: of))
             rounds_of = [SimpleNamespace(loss=one) for one in rounds]
             clusters: Any = SimpleNamespace(rounds=rounds_of, labels=None)
-            end = region_clusters._End(search, nothing, nothing, clusters)
+            end = SearchEnd(search, nothing, nothing, clusters)
             assert end.most_lost == pytest.approx(expected)
 
     def test_tell_the_search_and_no_more_once_it_goes_on(self) -> None:
@@ -78,7 +87,7 @@ class TestStartsAlike:
         plan = SimpleNamespace(method=method, search_budget=OFF)
         merger: Any = SimpleNamespace(plan=plan, records=records, merge=None)
         refiner: Any = SimpleNamespace(refine=refine)
-        search = region_clusters._Search(merger, refiner)
+        search = SearchRun(merger, refiner)
         search.run(Clustering(labels), most_lost=3.0).go_on()
         assert asked == [3.0, np.inf]
 
@@ -102,7 +111,7 @@ def test_a_start_beside_is_held_to_the_best_where_gains_tell_how_it_ends(
 
     def run(start: Clustering, _: Any, *, most_lost: float) -> Any:
         asked.append(most_lost)
-        clusters = region_clusters.RegionClusters(start.labels)
+        clusters = RegionClusters(start.labels)
         return SimpleNamespace(search=search, clusters=clusters, most_lost=110.0)
 
     search.run = run
@@ -110,7 +119,7 @@ def test_a_start_beside_is_held_to_the_best_where_gains_tell_how_it_ends(
     for name, made in (
         ("scale_columns", None), ("Merger", None), ("_make_clusters", start),
         ("_make_searches", [search]), ("_measure_loss", 1.0), ("_has_ancestors", False),
-        ("_go_on", []),
+        ("go_on", None),
     ):  # fmt: skip
         monkeypatch.setattr(region_clusters, name, lambda *_, made=made: made)
     plan: Any = SimpleNamespace(
@@ -140,13 +149,18 @@ def test_searches_that_may_end_best_go_on() -> None:
         nothing: Any = None
         refiner = None if name == "unsearched" else name
         rounds = tuple(SimpleNamespace(loss=loss) for loss in losses)
-        search: Any = SimpleNamespace(refiner=refiner, run=lambda *_, **__: name)
-        clusters: Any = SimpleNamespace(rounds=rounds, levels=None)
-        return region_clusters._End(search, nothing, nothing, clusters)
+        gone_on = SimpleNamespace(name=name, clusters=SimpleNamespace(search_seconds=1.0))
+        search: Any = SimpleNamespace(refiner=refiner, run=lambda *_, **__: gone_on)
+        clusters: Any = SimpleNamespace(rounds=rounds, levels=None, name=name)
+        return SearchEnd(search, nothing, nothing, clusters)
 
-    ends = [(end_of(name, losses), (above, lost)) for name, (above, lost, losses) in begun.items()]
-    gone_on: list[Any] = list(region_clusters._go_on(ends, 0.5, 1.0))
-    assert gone_on == ["a", "b", "e", "g", "h", "i"]
+    def lose(end: Any) -> tuple[int, float]:
+        return begun[end.clusters.name][:2]
+
+    ends = SearchEnds(lose, [end_of(name, losses) for name, (_, _, losses) in begun.items()])
+    go_on(ends, 0.5, 1.0)
+    gone_on: list[Any] = ends.kept[len(begun) :]
+    assert [one.name for one in gone_on] == ["a", "b", "e", "g", "h", "i"]
 
 
 @pytest.mark.parametrize(
@@ -162,8 +176,62 @@ def test_searches_that_may_end_best_go_on() -> None:
 def test_of_ends_that_lose_no_more_that_with_most_classes_is_chosen(
     ends: list[tuple[int, float, int]], no_worse: float, chosen: int
 ) -> None:
-    found: list[Any] = [
-        SimpleNamespace(lost=(above, lost), clusters=SimpleNamespace(labels=np.arange(n_classes)))
-        for above, lost, n_classes in ends
-    ]
-    assert region_clusters._choose(found, lambda end: end.lost, no_worse) is found[chosen]  # type: ignore[attr-defined]
+    lost: dict[int, tuple[int, float]] = {}
+
+    def end_of(above: int, loss: float, n_classes: int) -> Any:
+        clusters = RegionClusters(np.arange(n_classes), search_seconds=2.0)
+        lost[id(clusters)] = above, loss
+        return SimpleNamespace(clusters=clusters)
+
+    found = SearchEnds(lambda end: lost[id(end.clusters)])
+    for end in ends:
+        found.keep_best([end_of(*end)])
+    clusters = found.choose(no_worse)
+    assert clusters.labels.size == ends[chosen][2]
+    assert clusters.search_seconds == 2.0 * len(ends)
+
+
+class TestLargerClusters:
+    """Clusters of which models leave so few, by their size; the loss of each."""
+
+    def search(self, *sizes: tuple[float, int], seconds: float | None = None) -> list[int]:
+        """The sizes that are tried, if merging leaves so many of them, and they lose so much."""
+        tried: list[int] = []
+        n_records = 1000
+        left = iter(sizes)
+
+        def end_of(size: int) -> Any:
+            loss, n_left = next(left)
+            searched = np.arange(n_records) // size
+            clusters = RegionClusters(np.arange(n_records) % n_left)
+            return SimpleNamespace(searched=searched, clusters=clusters, loss=loss)
+
+        def run(search: Any, size: Any) -> Any:
+            assert search.refiner is None
+            return end_of(size)
+
+        plan = SimpleNamespace(search_budget=SearchBudget(9, seconds=seconds))
+        merger: Any = SimpleNamespace(plan=plan)
+        first = end_of(5)
+        ends = SearchEnds(lambda end: (0, end.loss), [first])  # type: ignore[attr-defined]
+
+        def cluster(size: int) -> Any:
+            tried.append(size)
+            return size
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(SearchRun, "run", run)
+            search_for_models(ends, SearchRun(merger), Clustering(np.arange(2), larger=cluster))
+        return tried
+
+    def test_are_between_what_was_searched_and_what_is_left(self) -> None:
+        assert self.search((9.0, 2), (3.0, 10), (2.0, 14)) == [50, 71]
+
+    def test_are_tried_as_long_as_they_lose_less(self) -> None:
+        assert self.search((9.0, 2), (9.0, 10)) == [50]
+
+    def test_are_not_tried_where_few_classes_fail(self) -> None:
+        assert self.search((9.0, 134)) == []
+
+    def test_are_not_tried_where_the_clock_ends_a_search(self) -> None:
+        assert self.search((9.0, 2), seconds=3.0) == []
