@@ -106,7 +106,8 @@ def _person_rows(persons: PersonsResult | None) -> list[tuple[str, str]]:
 
 def _format_t(t: TResult | JointResult) -> str:
     is_ordered = t.distance in (None, Distance.ORDERED)
-    text = f"asked {t.asked:g}, largest EMD {t.largest_emd:.6f}"
+    asked = f"asked {t.asked:g}" if t.asked < 1 else "no limit (t 1)"
+    text = f"{asked}, largest EMD {t.largest_emd:.6f}"
     text += "" if is_ordered else f" ({t.distance})"
     return f"{text} of {t.of}" if isinstance(t, TResult) and t.of is not None else text
 

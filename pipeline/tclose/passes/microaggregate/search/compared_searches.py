@@ -216,7 +216,7 @@ def search_for_models(ends: SearchEnds, search: SearchRun, start: Clustering) ->
     if _are_few(best) and start.held is not None and (held := start.held()) is not None:
         ends.keep_best([SearchRun(search.merger).run(held)])
     by_clock = search.merger.plan.search_budget.seconds is not None
-    while _are_few(best) and search.mender is None and not by_clock:
+    while _are_few(best) and not by_clock:
         n_searched, n_left = _count(best.searched), _count(best.clusters.labels)
         size = math.ceil(best.searched.size / math.sqrt(n_searched * n_left))
         refiner = None if search.refiner is None else replace(search.refiner, k=size)
