@@ -108,6 +108,13 @@ NOISE_AGAIN = WarningKind(
     "distribute one of the releases alone, and remove the others; or take the sums for the "
     "epsilons of each",
 )
+COME_AND_GO = WarningKind(
+    "TC-W016",
+    "far more persons come and go than is expected",
+    "compare how the column of role person is written in this input and in those before: blanks, "
+    "case, leading zeros, its type; if so many do come and go, say how many leave "
+    "(over_time.churn)",
+)
 
 KINDS = {
     kind.code: kind
@@ -127,5 +134,6 @@ KINDS = {
         NOT_MEASURED,
         SAME_INPUT,
         NOISE_AGAIN,
+        COME_AND_GO,
     )
 }

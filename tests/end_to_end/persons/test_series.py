@@ -1,6 +1,7 @@
 """Releases of a series: what they hold together, what is refused, and that runs do not mix."""
 
 import json
+import re
 import shutil
 from collections import Counter
 from dataclasses import replace
@@ -164,9 +165,11 @@ def test_reported_departures_are_found(made: list[Released]) -> None:
 
 
 def test_cells_are_not_dropped_after_reports(copied: SeriesMonths) -> None:
-    """Who was found in an earlier release of the window is found still."""
-    with pytest.raises(InfeasibleError, match=r"departures: \d+ persons have left earlier class"):
+    """Who was found in an earlier release of the window is found still, and will be."""
+    with pytest.raises(InfeasibleError, match=r"departures: \d+ persons have left.*") as refused:
         copied.publish(3, departures="drop")
+    assert "of them were gone from the release before already" in str(refused.value)
+    assert "report until what they have left is out of the window" in str(refused.value)
 
 
 def test_too_few_stay(copied: SeriesMonths) -> None:
@@ -184,6 +187,33 @@ def test_persons_who_are_spelled_otherwise(copied: SeriesMonths, tmp_path: Path)
     )
     with pytest.raises(InfeasibleError, match="0% of the persons of the release before are here"):
         release(copied.policy(3) | {"input": {"path": str(other)}})
+
+
+@pytest.mark.parametrize(("one_in", "is_warned"), [(3, True), (40, False)])
+def test_some_persons_who_are_spelled_otherwise(
+    copied: SeriesMonths, tmp_path: Path, one_in: int, is_warned: bool
+) -> None:
+    """They leave and come at once, which so many hardly do."""
+    table = pq.read_table(copied.files[3])
+    named = table["person_id"].to_pylist()
+    named[::one_in] = [f"{name} " for name in named[::one_in]]
+    index = table.column_names.index("person_id")
+    other = write_parquet(
+        tmp_path / "other.parquet", table.set_column(index, "person_id", pa.array(named))
+    )
+    made = release(copied.policy(3) | {"input": {"path": str(other)}})
+    told = [one["message"] for one in read_warnings(made) if one["code"] == "TC-W016"]
+    assert len(told) == is_warned
+    if told:
+        assert re.match(
+            r"3\d% of the persons of the release before are not here, and 3\d% of the records",
+            told[0],
+        )
+
+
+def read_warnings(made: Released) -> list[dict[str, str]]:
+    warnings: list[dict[str, str]] = made.internal["warnings"]
+    return warnings
 
 
 def test_events_are_refused(copied: SeriesMonths, tmp_path: Path) -> None:

@@ -1,9 +1,25 @@
 """Refusals of releases that lack too many records, with what can be done."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from tclose.errors import InfeasibleError
 from tclose.passes.series.refused_releases import check_left_out
+from tclose.passes.series.series_cells import KnownRelease
+from tclose.policy.sections.privacy_settings import OverTimeSettings
+
+
+def release_of(*sizes: int) -> KnownRelease:
+    """A release of classes of so many persons."""
+    classes = np.repeat(np.arange(len(sizes)), sizes)
+    no_codes = np.empty((0, classes.size), dtype=np.int64)
+    return KnownRelease(classes.size, np.arange(classes.size), classes, no_codes, (), (), ())
+
+
+def settings_of(departures: Any) -> OverTimeSettings:
+    return OverTimeSettings(k=5, t=0.1, departures=departures)
 
 
 @pytest.mark.every_case
@@ -14,9 +30,22 @@ from tclose.passes.series.refused_releases import check_left_out
 )  # fmt: skip
 def test_so_much_may_be_left_out(departures: str, most: int, other_ways: bool) -> None:
     """Who dropped cells can report from now on; who held records would have all of them found."""
-    check_left_out(most, 100, 0.98, departures)
+    window, settings = [release_of(6, 6)], settings_of(departures)
+    check_left_out(window, most, 100, 0.98, settings)
     with pytest.raises(InfeasibleError, match="begin a new series") as refused:
-        check_left_out(most + 1, 100, 0.98, departures)
+        check_left_out(window, most + 1, 100, 0.98, settings)
     message = str(refused.value)
     assert f"{most + 1} of 100 records would have to be left out" in message
     assert ("or report those who leave" in message) == other_ways
+
+
+@pytest.mark.parametrize(("sizes", "is_said"), [((4, 4, 4, 92), True), ((4, 96), False)])
+def test_classes_that_are_too_small_for_a_larger_k_are_said(
+    sizes: tuple[int, ...], is_said: bool
+) -> None:
+    """Where at least half of what is left out is of these: whoever stays, nothing else helps."""
+    window = [release_of(50, 50), release_of(*sizes)]
+    with pytest.raises(InfeasibleError) as refused:
+        check_left_out(window, 24, 100, 1.0, settings_of("report"))
+    said = "12 persons of an earlier release are in classes of fewer than over_time.k = 5"
+    assert (said in str(refused.value)) == is_said

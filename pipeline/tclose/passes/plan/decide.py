@@ -12,7 +12,11 @@ from tclose.passes.plan.notices.costs.run_scope import find_scope
 from tclose.passes.plan.notices.costs.step_costs import describe_estimate, estimate_run
 from tclose.passes.plan.notices.estimate import check_memory, warn_of_short_memory
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, warn_of_noise_draws
-from tclose.passes.plan.notices.person_warnings import warn_of_kept_persons, warn_of_shared_persons
+from tclose.passes.plan.notices.person_warnings import (
+    warn_of_kept_persons,
+    warn_of_shared_persons,
+    warn_of_turnover,
+)
 from tclose.passes.plan.notices.plan_warnings import (
     PLAN_WARNINGS,
     find_warnings,
@@ -82,6 +86,7 @@ def decide_plan(context: PassContext) -> None:
         *warn_of_telling_columns(plan, summary.sampled),
         *warn_of_shared_persons(run, sketches),
         *warn_of_kept_persons(plan),
+        *warn_of_turnover(series),
         *drawn_again,
     )
     _report_warnings(context, warnings)

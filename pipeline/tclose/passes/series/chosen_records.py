@@ -19,7 +19,7 @@ from tclose.passes.series.held.held_records import (
     choose_held,
     find_departed,
 )
-from tclose.passes.series.kept_records import LinkedTable, keep_records
+from tclose.passes.series.kept_records import LinkedTable, find_earlier, keep_records
 from tclose.passes.series.left_persons import count_leavers, find_churn, find_forgotten
 from tclose.passes.series.refused_releases import (
     check_departures,
@@ -67,7 +67,7 @@ class ChoiceInput:
 
 @dataclass(frozen=True)
 class Choice:
-    """Numbers of records left out and held, and how persons leave; as in `SeriesLink`."""
+    """Numbers of records left out and held, and how persons come and go; as in `SeriesLink`."""
 
     n_left_out: int
     n_held: int
@@ -76,6 +76,8 @@ class Choice:
     n_leavers: int
     n_classes_left: int
     n_forgotten: int
+    share_gone: float
+    share_new: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +163,7 @@ def _choose(
         table, earlier, cells, settings.k, departures=settings.departures, first=first
     )
     left_out = ~is_kept[:n_records]
-    check_left_out(int(left_out.sum()), n_records, staying, settings.departures)
+    check_left_out(earlier, int(left_out.sum()), n_records, staying, settings)
     check_departures(earlier, cells, persons[is_kept], settings)
     return left_out, departed.take(is_kept[n_records:])
 
@@ -171,6 +173,7 @@ def _describe(
 ) -> Choice:
     released = [records.table.persons[~left_out], held.persons]
     n_leavers, n_classes_left = count_leavers(released, records.earlier, settings.k)
+    share_gone, share_new = _share_turnover(records)
     return Choice(
         n_left_out=int(left_out.sum()),
         n_held=held.persons.size,
@@ -179,4 +182,15 @@ def _describe(
         n_leavers=n_leavers,
         n_classes_left=n_classes_left,
         n_forgotten=int(records.is_forgotten.sum()),
+        share_gone=share_gone,
+        share_new=share_new,
     )
+
+
+def _share_turnover(records: _Records) -> tuple[float, float]:
+    """Shares of the release before that are gone, and of the records that are of new persons."""
+    earlier, persons = records.earlier, records.table.persons
+    if not earlier or not persons.size:
+        return 0.0, 0.0
+    is_known = find_earlier(earlier, records.n_persons)[persons]
+    return 1.0 - share_staying(earlier[-1], persons), 1.0 - float(is_known.mean())

@@ -63,7 +63,9 @@ class SeriesLink:
     of it that 1 to k' - 1 of them left; ``n_forgotten``: of the records left out, those of persons
     who were forgotten on request; ``key_id``: of the key that persons are hashed with; ``n_held``:
     records of persons who left, held from the release before; ``stalest``: for how many releases
-    one of them has been, at most; ``centres``: what the release before released of the
+    one of them has been, at most; ``share_gone``, ``share_new``: of the persons of the release
+    before who are not in the table, and of its records those of persons in no release of the
+    window; ``centres``: what the release before released of the
     quasi-identifiers; ``limits``: the t of each confidential attribute over time; ``of_ranges``:
     persons in each range of hashes that those of the window and the table were ranked in.
     """
@@ -79,13 +81,15 @@ class SeriesLink:
     key_id: str
     n_held: int = 0
     stalest: int = 0
+    share_gone: float = 0.0
+    share_new: float = 0.0
     centres: tuple[Centre, ...] = ()
     limits: tuple[Fraction, ...] = ()
     of_ranges: tuple[int, ...] = ()
 
 
 # One, or none of a release that stands alone.
-SERIES = Artifact("series", tuple[SeriesLink, ...], version=4)
+SERIES = Artifact("series", tuple[SeriesLink, ...], version=5)
 
 
 def limits_over_time(policy: Policy, settings: OverTimeSettings) -> dict[str, Fraction]:
@@ -233,6 +237,8 @@ def _describe(
         key_id=identify_key(context.workspace.load_shared(PERSON_KEY)),
         n_held=choice.n_held,
         stalest=choice.stalest,
+        share_gone=choice.share_gone,
+        share_new=choice.share_new,
         centres=linked.registered[-1].centres if linked.registered else (),
         limits=asked.limits_of_columns,
         of_ranges=linked.of_ranges,

@@ -63,14 +63,29 @@ def check_staying(staying: float) -> None:
     )
 
 
-def check_left_out(n_left_out: int, n_records: int, staying: float, departures: str) -> None:
+def check_left_out(
+    window: Sequence[KnownRelease],
+    n_left_out: int,
+    n_records: int,
+    staying: float,
+    settings: OverTimeSettings,
+) -> None:
     """Refuse a release that too much is left out of.
 
     Who dropped may report from now on. Who held may not: all who are held would be found at once.
+    Nothing but a smaller k helps where an earlier release has smaller classes.
     """
-    most = MOST_DROPPED if departures in {DROP, HOLD} else MOST_LEFT_OUT
+    most = MOST_DROPPED if settings.departures in {DROP, HOLD} else MOST_LEFT_OUT
     if n_left_out <= most * n_records:
         return
+    n_in_small = max(_count_in_small(release, settings.k) for release in window)
+    if 2 * n_in_small >= n_left_out:
+        raise InfeasibleError(
+            f"privacy.over_time: {n_left_out:,} of {n_records:,} records would have to be left "
+            f"out: {n_in_small:,} persons of an earlier release are in classes of fewer than "
+            f"over_time.k = {settings.k}, which that release did not ask; ask its k, or begin a "
+            "new series, which gives up what the releases of this one have together"
+        )
     others = ", or report those who leave, or unite classes for them (departures)"
     raise InfeasibleError(
         f"privacy.over_time: {n_left_out:,} of {n_records:,} records would have to be left out, as "
@@ -79,8 +94,13 @@ def check_left_out(n_left_out: int, n_records: int, staying: float, departures: 
         f"({staying:.0%} of the persons of the release before are here); begin a new series, which "
         "gives up what the releases of this one have together, or ask a smaller "
         "over_time.k or a larger over_time.t, or publish the values that last once"
-        + (others if departures == DROP else "")
+        + (others if settings.departures == DROP else "")
     )
+
+
+def _count_in_small(release: KnownRelease, k: int) -> int:
+    sizes = np.bincount(release.row_classes)
+    return int(sizes[sizes < k].sum())
 
 
 def check_held_share(n_held: int, n_others: int, most: Fraction | None) -> None:
@@ -113,12 +133,21 @@ def check_departures(
     gone[~find_earlier(window, cells.size)] = -1  # newcomers who are left out leave no class
     failing = np.flatnonzero(measure_cells(gone, window).fail(settings.k))
     n_found = int(np.isin(gone[gone >= 0], failing).sum())
-    if n_found:
-        raise InfeasibleError(
-            f"privacy.over_time.departures: {n_found:,} persons have left earlier classes in "
-            f"groups of fewer than k = {settings.k}, or above a t: subtraction finds them; take "
-            "departures: report, or wait until more have left"
+    if not n_found:
+        return
+    gone[window[-1].rows] = -1
+    n_before = int(np.isin(gone[gone >= 0], failing).sum())
+    remedy = "take departures: report, or wait until more have left"
+    if n_before:
+        remedy = (
+            f"{n_before:,} of them were gone from the release before already, and no later one "
+            "hides them: take departures: report until what they have left is out of the window, "
+            "or a smaller window, or begin a new series"
         )
+    raise InfeasibleError(
+        f"privacy.over_time.departures: {n_found:,} persons have left earlier classes in groups of "
+        f"fewer than k = {settings.k}, or above a t: subtraction finds them; {remedy}"
+    )
 
 
 def _check_unions(window: Sequence[KnownRelease], persons: Integers, k: int) -> None:

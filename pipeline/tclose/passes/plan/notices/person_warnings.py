@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tclose.passes.plan.describe_plan import describe_planned_persons
 from tclose.passes.plan.notices.plan_warnings import make_warning
 from tclose.passes.plan.plan import Plan
-from tclose.passes.series.link_persons import look_up_window
+from tclose.passes.series.link_persons import SeriesLink, look_up_window
 from tclose.policy import warning_kinds
 from tclose.releases.composition.noise_draws import read_neighbours, shares_input
 from tclose.releases.composition.shared_persons import SharedPersons, find_shared
@@ -13,6 +13,8 @@ from tclose.releases.manifest.internal_manifest import PersonSketch
 from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.runtime.run import INSPECTION, Run
 
+# What may leave and come in times the share that is taken to leave, and at least.
+_MOST_TURNOVER, _LEAST_TURNOVER = 3, 0.1
 MANY = 4  # records of a person on average; times those of a class, that one person has
 LEAST_SHARE = 0.01  # of the persons
 _MOST_NAMED = 3
@@ -38,6 +40,24 @@ def warn_of_kept_persons(plan: Plan) -> tuple[PlanWarning, ...]:
         f"{together.largest_class:,} or more"
     )
     return (make_warning(warning_kinds.MANY_RECORDS, message),)
+
+
+def warn_of_turnover(series: Sequence[SeriesLink]) -> tuple[PlanWarning, ...]:
+    """Find that far more persons leave and come than leave as a rule: some may be the same.
+
+    Who is spelled otherwise is another one, by her hash, and her cells are held to nothing.
+    """
+    for link in series:
+        most = max(_MOST_TURNOVER * link.churn, _LEAST_TURNOVER)
+        if min(link.share_gone, link.share_new) > most:
+            message = (
+                f"{link.share_gone:.0%} of the persons of the release before are not here, and "
+                f"{link.share_new:.0%} of the records are of persons who are in no earlier one, "
+                f"where {link.churn:.1%} are taken to leave: whoever is spelled otherwise than "
+                "before is taken for another person, and nothing is held of her"
+            )
+            return (make_warning(warning_kinds.COME_AND_GO, message),)
+    return ()
 
 
 def find_shared_persons(run: Run, own: PersonSketch) -> tuple[SharedPersons, ...]:
