@@ -270,7 +270,7 @@ def test_errors_name_the_input_and_not_the_scratch_file(tmp_path):
     path = write_parquet(
         tmp_path / "people.parquet", table.set_column(0, "age", [[-1e308, 1e308] * 30])
     )
-    with pytest.raises(DataError, match="too wide to average") as caught:
+    with pytest.raises(DataError, match="too wide to compute with") as caught:
         compute(policy_for(path))
     assert str(path) in str(caught.value)
     assert "scratch" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Keys are exact both ways for every type, and know what is too wide to average."""
+"""Keys are exact both ways for every type, and know what is too wide to compute with."""
 
 import datetime
 from decimal import Decimal
@@ -137,7 +137,7 @@ class TestSpan:
         ],
     )
     def test_too_wide(self, dtype, low, high):
-        with pytest.raises(DataError, match="'x': the range of its values is too wide to average"):
+        with pytest.raises(DataError, match="'x': the range of its values is too wide to compute with"):
             check_span(encoding_of(dtype, low, high))
 
     @pytest.mark.parametrize(

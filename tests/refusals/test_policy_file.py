@@ -113,7 +113,7 @@ class TestPolicyFile:
             ("engine.memory_per_worker=1MB", "is less than a worker holds before it has read a r"),
             ("input.delimiter=tab", "input.delimiter: has to be one ASCII character"),
             ("input.missing_values=NA", "input.missing_values: has to be a list"),
-            (f"name={'n' * 101}", "beginning with one of the first two, 100 at most (given: 'nnn"),
+            (f"name={'n' * 101}", "100 at most, and in quotes if it is a number (given: 'nnn"),
             (f"series={'n' * 101}", "series: has to be letters, digits, '.', '_' and '-', begin"),
             ('about.contact="a@b\\n<b>"', "about.contact: has to be one line, without line ends"),
             ('about.citation="a\\tb"', "about.citation: has to be text without tabs and other co"),

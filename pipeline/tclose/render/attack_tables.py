@@ -81,6 +81,8 @@ def _describe_distance(one: CellDistance) -> str:
 def _describe_lasting(result: AttackResult) -> str:
     shares = ", ".join(f"{name} {_percent(share)}" for name, share in result.persists.items())
     used = ", ".join(result.persistent) or "none"
+    if len(result.releases) == 1:
+        return used
     return f"{used}; the same in the next release: {shares or 'nothing to compare'}"
 
 
