@@ -331,6 +331,6 @@ def check_span(encoding: Encoding) -> None:
     limit = _MAX_FLOAT_SPAN if has_float_keys(encoding.type) else _MAX_SPAN
     if encoding.categories is None and not encoding.high - encoding.low < limit:
         raise DataError(
-            f"column {encoding.column.name!r}: the range of its values is too wide to compute with; "
-            "declare it nominal, or store it in a larger unit"
+            f"column {encoding.column.name!r}: the range of its values is too wide to compute "
+            "with; declare it nominal, or store it in a larger unit"
         )

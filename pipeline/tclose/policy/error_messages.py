@@ -122,8 +122,8 @@ _BOUND = (
     "known to everybody"
 )
 _NAME = (
-    "has to be letters, digits, '.', '_' and '-', beginning with one of the first two, 100 at most, "
-    "and in quotes if it is a number"
+    "has to be letters, digits, '.', '_' and '-', beginning with one of the first two, 100 at "
+    "most, and in quotes if it is a number"
 )
 _DNS_LABEL = "has to be small letters, digits and '-', beginning with a letter, 40 at most"
 

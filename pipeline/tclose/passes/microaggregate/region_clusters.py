@@ -44,6 +44,8 @@ from tclose.runtime.monitoring.task_shares import tell_share
 # the same where none is compared, and each is run to its end.
 SHARES_OF_STEPS = 0.1, 0.3, 0.5, 0.95
 SHARES_OF_WHOLE_STEPS = 0.1, 0.5, 0.95, 0.95
+# The share that these are of all where classes may have to be made again for further models.
+BEFORE_MODELS = 0.5
 # What may be lost in times the least where more classes are of more use: of heavy tails 2,861 lost
 # 1.2 per cent more than 1,988, and range counts were off by 30 per cent in place of 38.
 NO_WORSE = 1.02
@@ -70,17 +72,19 @@ def cluster_region(
     scaled = scale_columns(list(plan.encodings), records.keys)
     merger = Merger(records, plan, distributions, scaled, person_demand)
     start = _make_clusters(records, plan, distributions, scaled)
-    tell_share(SHARES_OF_STEPS[0])
     searches = _make_searches(merger, distributions, start)
     is_small = plan.n_records <= FEW_RECORDS
     are_several = len(searches) > 1 or start.beside is not None
     compared = plan.search_budget.to_compare if are_several and not is_small else None
     gives_up = plan.search_budget.ends_by_gain and not is_small
-    first, middle, last, at_end = SHARES_OF_WHOLE_STEPS if compared is None else SHARES_OF_STEPS
+    before_models = 1.0 if start.larger is None else BEFORE_MODELS
+    shares = SHARES_OF_WHOLE_STEPS if compared is None else SHARES_OF_STEPS
+    first, middle, last, at_end = (before_models * share for share in shares)
 
     def lose(end: SearchEnd) -> tuple[int, float]:
         return end.clusters.n_violating, _measure_loss(end.clusters.labels, records, plan, scaled)
 
+    tell_share(first)
     ends = SearchEnds(lose)
     # Of those that are alike the first promises most, where nothing is compared.
     n_alike = 1 if compared is None and not is_small else None
@@ -88,9 +92,8 @@ def cluster_region(
         (search, [start, *start.alike][:n_alike]) for search in searches
     ]
     if _has_ancestors(plan) and plan.search_budget.n_rounds:
-        runs.append(
-            (SearchRun(merger), [start])
-        )  # searches know nothing of them, and may lose more
+        # Searches know nothing of them, and may lose more.
+        runs.append((SearchRun(merger), [start]))
     is_all = compared is None and start.beside is None
     for found in search_alike(runs, compared, (first, at_end if is_all else middle), gives_up):
         ends.keep_best(found)
@@ -104,7 +107,7 @@ def cluster_region(
     if compared is not None:
         go_on(ends, last, at_end)
     if start.larger is not None:
-        search_for_models(ends, searches[-1], start)
+        search_for_models(ends, searches[-1], start, at_end)
     return ends.choose(1.0 if is_small else NO_WORSE)
 
 

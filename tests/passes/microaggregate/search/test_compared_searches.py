@@ -221,7 +221,9 @@ class TestLargerClusters:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(SearchRun, "run", run)
-            search_for_models(ends, SearchRun(merger), Clustering(np.arange(2), larger=cluster))
+            search_for_models(
+                ends, SearchRun(merger), Clustering(np.arange(2), larger=cluster), 0.5
+            )
         return tried
 
     def test_are_between_what_was_searched_and_what_is_left(self) -> None:

@@ -203,13 +203,15 @@ def go_on(ends: SearchEnds, begin: float, end: float) -> None:
             ends.keep_best([one.go_on()])
 
 
-def search_for_models(ends: SearchEnds, search: SearchRun, start: Clustering) -> None:
+def search_for_models(ends: SearchEnds, search: SearchRun, start: Clustering, begin: float) -> None:
     """Make clusters otherwise, where many fail the further models.
 
     No exchange knows of these models. Classes that fail are merged after all exchanges, with
     whatever is near, which loses more than if they had been larger from the beginning. How large is
     tried between what was searched and what merging made of it, as a ratio, as long as that pays.
     And those that hold from the beginning are kept as they are.
+
+    ``begin``: the share of the task that is done.
     """
     assert start.larger is not None
     best, least = ends.best, ends.lose(ends.best)
@@ -220,7 +222,10 @@ def search_for_models(ends: SearchEnds, search: SearchRun, start: Clustering) ->
         n_searched, n_left = _count(best.searched), _count(best.clusters.labels)
         size = math.ceil(best.searched.size / math.sqrt(n_searched * n_left))
         refiner = None if search.refiner is None else replace(search.refiner, k=size)
-        found = replace(search, refiner=refiner).run(start.larger(size))
+        middle = (begin + 1.0) / 2
+        with part_of_task(begin, middle):
+            found = replace(search, refiner=refiner).run(start.larger(size))
+        begin = middle
         if (lost := ends.lose(found)) >= least:
             return
         ends.keep_best([found])
