@@ -203,7 +203,8 @@ class TestLargerClusters:
         def end_of(size: int) -> Any:
             loss, n_left = next(left)
             searched = np.arange(n_records) // size
-            clusters = RegionClusters(np.arange(n_records) % n_left)
+            n_merged = -(-n_records // size) - n_left
+            clusters = RegionClusters(np.zeros(n_records, dtype=np.int64), n_repaired=n_merged)
             return SimpleNamespace(searched=searched, clusters=clusters, loss=loss)
 
         def run(search: Any, size: Any) -> Any:

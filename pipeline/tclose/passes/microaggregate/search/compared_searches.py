@@ -219,7 +219,7 @@ def search_for_models(ends: SearchEnds, search: SearchRun, start: Clustering, be
         ends.keep_best([SearchRun(search.merger).run(held)])
     by_clock = search.merger.plan.search_budget.seconds is not None
     while _are_few(best) and not by_clock:
-        n_searched, n_left = _count(best.searched), _count(best.clusters.labels)
+        n_searched, n_left = _count_left(best)
         size = math.ceil(best.searched.size / math.sqrt(n_searched * n_left))
         refiner = None if search.refiner is None else replace(search.refiner, k=size)
         middle = (begin + 1.0) / 2
@@ -234,8 +234,11 @@ def search_for_models(ends: SearchEnds, search: SearchRun, start: Clustering, be
 
 def _are_few(end: SearchEnd) -> bool:
     """Return whether merging has left few of the classes of a search."""
-    return _count(end.clusters.labels) < FEW_MERGED * _count(end.searched)
+    n_searched, n_left = _count_left(end)
+    return n_left < FEW_MERGED * n_searched
 
 
-def _count(labels: Int64) -> int:
-    return int(labels.max()) + 1
+def _count_left(end: SearchEnd) -> tuple[int, int]:
+    """The classes of a search, and those that merging has left; some may be released alike."""
+    n_searched = int(end.searched.max()) + 1
+    return n_searched, max(1, n_searched - end.clusters.n_repaired)
