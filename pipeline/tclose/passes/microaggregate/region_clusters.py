@@ -107,7 +107,7 @@ def cluster_region(
     if compared is not None:
         go_on(ends, last, at_end)
     if start.larger is not None:
-        search_for_models(ends, searches[-1], start, at_end)
+        search_for_models(ends, searches[0], start, at_end)
     return ends.choose(1.0 if is_small else NO_WORSE)
 
 
