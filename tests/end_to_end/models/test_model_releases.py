@@ -190,9 +190,9 @@ def test_real_data(name, tmp_path):
 
 
 def test_classes_that_have_to_have_rare_values_are_as_many_as_others_have(tmp_path):
-    """With k 20 besides, which is stricter, no less is lost, or little; halves are not more."""
+    """With k 20 besides, which is stricter, hardly less is lost; halves are not twice as many."""
     rng = np.random.default_rng(11)
-    n = 2_000
+    n = 1_500
     table = {
         "age": rng.integers(0, 95, n),
         "weight": np.round(rng.normal(70, 15, n), 1),
@@ -207,9 +207,10 @@ def test_classes_that_have_to_have_rare_values_are_as_many_as_others_have(tmp_pa
             policy_for(tmp_path / "in.parquet", attributes=roles, privacy=privacy, method=method)
         ).manifest
 
-    mondrian, stricter = made(name="mondrian"), made(k=20)
-    for refine in ("fast", "lean", "off"):
-        ours = made(refine=refine)
-        assert ours["information_loss"]["total"] < mondrian["information_loss"]["total"]
-        assert ours["classes"]["n_classes"] > 0.5 * mondrian["classes"]["n_classes"]
-    assert made()["information_loss"]["total"] < 1.1 * stricter["information_loss"]["total"]
+    mondrian, stricter = made(name="mondrian"), made(k=20, refine="lean")
+    ours = {refine: made(refine=refine) for refine in ("fast", "lean", "off")}
+    for one in ours.values():
+        assert one["information_loss"]["total"] < mondrian["information_loss"]["total"]
+        assert one["classes"]["n_classes"] > 0.5 * mondrian["classes"]["n_classes"]
+    lost, lost_by_stricter = (one["information_loss"]["total"] for one in (ours["lean"], stricter))
+    assert lost < 1.1 * lost_by_stricter
