@@ -226,9 +226,9 @@ def search_for_models(ends: SearchEnds, search: SearchRun, start: Clustering, be
         with part_of_task(begin, middle):
             found = replace(search, refiner=refiner).run(start.larger(size))
         begin = middle
+        ends.keep_best([found])
         if (lost := ends.lose(found)) >= least:
             return
-        ends.keep_best([found])
         best, least = found, lost
 
 
