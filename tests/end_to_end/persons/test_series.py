@@ -212,7 +212,7 @@ def test_some_persons_who_are_spelled_otherwise(
 
 
 def read_warnings(made: Released) -> list[dict[str, str]]:
-    warnings: list[dict[str, str]] = made.internal["warnings"]
+    warnings: list[dict[str, str]] = made.internal.get("warnings", [])
     return warnings
 
 
