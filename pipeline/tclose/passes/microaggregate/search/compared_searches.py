@@ -13,7 +13,7 @@ from tclose.passes.microaggregate.repair.repair_region import Merger
 from tclose.passes.microaggregate.search.mend_persons import PersonMender
 from tclose.passes.microaggregate.search.refine_classes import Refiner
 from tclose.passes.microaggregate.search.rounds import Round, SearchState, still_saves
-from tclose.passes.plan.search_budget import SearchBudget
+from tclose.passes.plan.search_budget import LEAN, SearchBudget
 from tclose.runtime.monitoring.task_shares import part_of_task
 
 # What a search may lose, in times the one that loses least, when they are compared, to go on: after
@@ -23,8 +23,8 @@ NEARLY_BEST = 1.1
 # Adult that had lost 1.19 times as much as the best ended with .92 of what that did.
 MAY_BE_BEST = 1.2
 # What is left of the classes of a search by merging those that fail, as a share of them, up to
-# which larger ones are tried.
-FEW_MERGED = 2 / 3
+# which larger ones are tried: the first in times k, each next one in times the one before.
+FEW_MERGED, FIRST_LARGER, EACH_LARGER = 2 / 3, 1.5, 1.75
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +96,11 @@ class SearchRun:
         seconds = time.process_time() - began
         clusters = RegionClusters(labels, levels, n_repaired, n_violating, rounds, seconds)
         return SearchEnd(self, searched, state, clusters)
+
+    def of_size(self, k: int, budget: SearchBudget | None = None) -> "SearchRun":
+        """The same of classes of so many records or more, if anything is searched."""
+        refiner = None if self.refiner is None else replace(self.refiner, k=k)
+        return replace(self, refiner=refiner, budget=budget or self.budget)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,38 +212,46 @@ def search_for_models(ends: SearchEnds, search: SearchRun, start: Clustering, be
     """Make clusters otherwise, where many fail the further models.
 
     No exchange knows of these models. Classes that fail are merged after all exchanges, with
-    whatever is near, which loses more than if they had been larger from the beginning. How large is
-    tried between what was searched and what merging made of it, as a ratio, as long as that pays.
-    And those that hold from the beginning are kept as they are.
+    whatever is near, which loses more than if they had been larger from the beginning. So larger
+    ones are searched shortly, as the longer a search is the more classes can fail after it; and at
+    length those of the size that ends best. Those that hold from the beginning are kept as they
+    are.
 
     ``begin``: the share of the task that is done.
     """
     assert start.larger is not None
-    best, least = ends.best, ends.lose(ends.best)
-    if _are_few(best) and start.held is not None and (held := start.held()) is not None:
+    shares = [n_left / n_searched for n_searched, n_left in map(_count_left, ends.kept)]
+    few = [end for end, share in zip(ends.kept, shares, strict=True) if share < FEW_MERGED]
+    if min(shares) < 1 and start.held is not None and (held := start.held()) is not None:
         ends.keep_best([SearchRun(search.merger).run(held)])
-    by_clock = search.merger.plan.search_budget.seconds is not None
-    while _are_few(best) and not by_clock:
-        n_searched, n_left = _count_left(best)
-        size = math.ceil(best.searched.size / math.sqrt(n_searched * n_left))
-        refiner = None if search.refiner is None else replace(search.refiner, k=size)
-        middle = (begin + 1.0) / 2
-        with part_of_task(begin, middle):
-            found = replace(search, refiner=refiner).run(start.larger(size))
-        begin = middle
+    if not few or search.merger.plan.search_budget.seconds is not None:
+        return
+    sizes = _list_sizes(few, search.merger.plan.k)
+    step = (1.0 - begin) / (len(sizes) + 1)
+    tried: list[tuple[tuple[int, float], int, Clustering]] = []
+    for number, size in enumerate(sizes):
+        larger = start.larger(size)
+        with part_of_task(begin + number * step, begin + (number + 1) * step):
+            found = search.of_size(size, LEAN).run(larger)
         ends.keep_best([found])
-        if (lost := ends.lose(found)) >= least:
-            return
-        best, least = found, lost
+        tried.append((ends.lose(found), size, larger))
+    if search.refiner is not None and search.merger.plan.search_budget != LEAN and tried:
+        _, size, larger = min(tried, key=itemgetter(0, 1))
+        with part_of_task(1.0 - step, 1.0):
+            ends.keep_best([search.of_size(size).run(larger)])
 
 
-def _are_few(end: SearchEnd) -> bool:
-    """Return whether merging has left few of the classes of a search."""
-    n_searched, n_left = _count_left(end)
-    return n_left < FEW_MERGED * n_searched
+def _list_sizes(few: Sequence[SearchEnd], k: int) -> list[int]:
+    """Sizes from k on, up to those of the classes that merging has left."""
+    most = max(end.searched.size / _count_left(end)[1] for end in few)
+    sizes, size = [], FIRST_LARGER * k
+    while size <= most:
+        sizes.append(math.ceil(size))
+        size *= EACH_LARGER
+    return sizes
 
 
 def _count_left(end: SearchEnd) -> tuple[int, int]:
-    """The classes of a search, and those that merging has left; some may be released alike."""
-    n_searched = int(end.searched.max()) + 1
-    return n_searched, max(1, n_searched - end.clusters.n_repaired)
+    """The classes of a search, those that are released alike as one, and what merging has left."""
+    n_left = int(end.clusters.labels.max()) + 1
+    return n_left + end.clusters.n_repaired, n_left
