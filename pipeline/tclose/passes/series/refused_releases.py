@@ -74,6 +74,16 @@ def check_left_out(
 
     Who dropped may report from now on. Who held may not: all who are held would be found at once.
     Nothing but a smaller k helps where an earlier release has smaller classes.
+
+    Parameters
+    ----------
+    window : the earlier releases that this one is held to
+    staying : the share of the persons of the last one who are here
+
+    Raises
+    ------
+    InfeasibleError
+        More than a tenth of the records would be left out, or half where cells are dropped.
     """
     most = MOST_DROPPED if settings.departures in {DROP, HOLD} else MOST_LEFT_OUT
     if n_left_out <= most * n_records:

@@ -46,7 +46,18 @@ def represent_side_by_side(
     draws: Float64,
     n_threads: int,
 ) -> tuple[Float64, NDArray[np.int32]]:
-    """The point of each class, as from `represent_classes`, in parts."""
+    """The point of each class, as from `represent_classes`, in parts.
+
+    Parameters
+    ----------
+    columns : values float64 (n, d), levels int32 (n, q), weights float64 (q,)
+    by_class : the records class by class int64 (n,), and where each class begins int64 (c + 1,)
+    draws : float64 (c,)
+
+    Returns
+    -------
+    centres float64 (c, d), modes int32 (c, q)
+    """
     order, starts = by_class
 
     def represent_part(part: slice) -> tuple[Float64, NDArray[np.int32]]:
