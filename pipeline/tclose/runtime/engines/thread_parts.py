@@ -57,19 +57,23 @@ def run_side_by_side(
             threads.shutdown(cancel_futures=True)
 
 
-def map_parts(function: Callable[[slice], T], n_items: int, n_threads: int) -> list[T]:
+def map_parts(
+    function: Callable[[slice], T], n_items: int, n_threads: int, least: int = 1
+) -> list[T]:
     """Apply a function to parts of some items.
 
     Parameters
     ----------
     function : takes which of the items a part has
     n_threads : with one all items are one part, and are done in the calling thread
+    least : items that are worth a part, as handing it to a thread takes time, too
 
     Returns
     -------
     of each part, in the order of the items
     """
-    parts = list(_cut(n_items, n_threads)) or [slice(0, n_items)]
+    n_parts = min(n_items // least, n_threads * PARTS_PER_THREAD) if n_threads > 1 else 1
+    parts = list(_cut(n_items, n_parts)) or [slice(0, n_items)]
     return map_side_by_side(function, parts, n_threads)
 
 
@@ -81,7 +85,6 @@ def map_side_by_side(
     return [results[position] for position in range(len(items))]
 
 
-def _cut(n_items: int, n_threads: int) -> Iterator[slice]:
-    n_parts = min(n_items, n_threads * PARTS_PER_THREAD) if n_threads > 1 else 1
+def _cut(n_items: int, n_parts: int) -> Iterator[slice]:
     for i in range(n_parts):
         yield slice(i * n_items // n_parts, (i + 1) * n_items // n_parts)

@@ -21,7 +21,7 @@ from support.tables.refined_regions import (
     search_budgets,
 )
 from tclose.model.array_types import Int64
-from tclose.passes.microaggregate.search.group_threads import map_groups
+from tclose.passes.microaggregate.search.group_threads import map_classes, map_groups
 from tclose.passes.microaggregate.search.perturb_classes import perturb_classes
 from tclose.passes.plan.search_budget import SearchBudget
 from tclose.runtime.engines.engine import InProcess
@@ -40,6 +40,34 @@ def test_each_group_is_searched_once_and_in_order(sizes: list[int], n_threads: i
     searched = [one for part in map_groups(search, (classes, starts), n_threads) for one in part]
     whole = enumerate(pairwise(starts.tolist()))
     assert searched == [(g, list(range(a, b))) for g, (a, b) in whole]
+
+
+@repeatable
+@given(st.lists(st.integers(1, 9), max_size=40), st.integers(1, 5), st.integers(1, 30))
+def test_classes_are_looked_at_once_and_in_order(
+    sizes: list[int], n_threads: int, of_a_part: int
+) -> None:
+    """In parts that are worth a thread, which are all where there are few records."""
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(f"{map_classes.__module__}.RECORDS_OF_A_PART", of_a_part)
+        parts = map_classes(lambda part: part, starts, n_threads)
+    assert [c for part in parts for c in range(part.start, part.stop)] == list(range(len(sizes)))
+    assert len(parts) <= max(int(starts[-1]) // of_a_part, 1)
+
+
+@fewer
+@given(regions_within(), search_budgets)
+def test_classes_are_the_same_whatever_is_a_part(
+    records: ClassedRecords, search_budget: SearchBudget
+) -> None:
+    refiner = replace(refiner_of(records), n_threads=3)
+    whole = refiner.refine(records.labels, search_budget, keep)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(f"{map_classes.__module__}.RECORDS_OF_A_PART", 10)
+        cut = refiner.refine(records.labels, search_budget, keep)
+    assert whole[0].tolist() == cut[0].tolist()
+    assert whole[1] == cut[1]
 
 
 @pytest.mark.timeout(60)

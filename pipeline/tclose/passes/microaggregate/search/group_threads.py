@@ -16,6 +16,9 @@ from tclose.runtime.engines.thread_parts import map_parts
 
 T = TypeVar("T")
 
+# To look at so many records takes as long as to hand them to a thread.
+RECORDS_OF_A_PART = 40_000
+
 
 def map_groups(
     search: Callable[[tuple[Int64, Int64], int], T], groups: tuple[Int64, Int64], n_threads: int
@@ -36,6 +39,23 @@ def map_groups(
         return search((groups[0], groups[1][part.start : part.stop + 1]), part.start)
 
     return map_parts(search_part, groups[1].size - 1, n_threads)
+
+
+def map_classes(look: Callable[[slice], T], starts: Int64, n_threads: int) -> list[T]:
+    """Look at classes, in parts of many records.
+
+    Parameters
+    ----------
+    look : takes which of the classes a part has
+    starts : where each class begins int64 (c + 1,)
+
+    Returns
+    -------
+    of each part, in the order of the classes
+    """
+    n_classes = starts.size - 1
+    least = -(-n_classes * RECORDS_OF_A_PART // max(int(starts[-1]), 1))
+    return map_parts(look, n_classes, n_threads, max(least, 1))
 
 
 def represent_side_by_side(
@@ -66,6 +86,6 @@ def represent_side_by_side(
         points = represent_classes(*columns, n_levels, *of_part, kind, draws[part])
         return points
 
-    parts = map_parts(represent_part, starts.size - 1, n_threads)
+    parts = map_classes(represent_part, starts, n_threads)
     centres, modes = zip(*parts, strict=True)
     return np.concatenate(centres), np.concatenate(modes)

@@ -30,7 +30,11 @@ from tclose.methods.clustering_problem import group_classes
 from tclose.model.array_types import Float64, Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.search.cut_points import cut_points
-from tclose.passes.microaggregate.search.group_threads import map_groups, represent_side_by_side
+from tclose.passes.microaggregate.search.group_threads import (
+    map_classes,
+    map_groups,
+    represent_side_by_side,
+)
 from tclose.passes.microaggregate.search.perturb_classes import GROUP_CLASSES, perturb_classes
 from tclose.passes.microaggregate.search.pool_classes import (
     BARRED_ROUNDS,
@@ -55,7 +59,6 @@ from tclose.passes.plan.search_budget import (
     count_block_classes,
 )
 from tclose.privacy.t_closeness import class_distances
-from tclose.runtime.engines.thread_parts import map_parts
 from tclose.runtime.monitoring.task_shares import part_of_task, tell_share
 
 NO_PERSONS = np.empty(0, dtype=np.int64)
@@ -375,6 +378,6 @@ class Refiner:
             ]
             return losses, max(largest, default=0.0)
 
-        parts = map_parts(measure_part, starts.size - 1, self.n_threads)
+        parts = map_classes(measure_part, starts, self.n_threads)
         losses, largest = zip(*parts, strict=True)
         return np.concatenate(losses), max(largest)
