@@ -146,7 +146,6 @@ lock:
 
 clean:
 	rm -rf $(VENV) $(INTRUDER) demo stack site dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	rm -f .coverage .coverage.*
 	find benchmarks deploy flows pipeline tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment. A stamp is newer than what it was made from, or is made again.
