@@ -85,7 +85,7 @@ def cluster_region(
         return end.clusters.n_violating, _measure_loss(end.clusters.labels, records, plan, scaled)
 
     tell_share(first)
-    ends = SearchEnds(lose)
+    ends = SearchEnds(lose, 1.0 if is_small else NO_WORSE)
     # Of those that are alike the first promises most, where nothing is compared.
     n_alike = 1 if compared is None and not is_small else None
     runs: list[tuple[SearchRun, Sequence[Clustering]]] = [
@@ -108,7 +108,7 @@ def cluster_region(
         go_on(ends, last, at_end)
     if start.larger is not None:
         search_for_models(ends, searches[0], start, at_end)
-    return ends.choose(1.0 if is_small else NO_WORSE)
+    return ends.choose()
 
 
 def _make_searches(

@@ -158,7 +158,7 @@ def test_searches_that_may_end_best_go_on() -> None:
     def lose(end: Any) -> tuple[int, float]:
         return begun[end.clusters.name][:2]
 
-    ends = SearchEnds(lose, [end_of(name, losses) for name, (_, _, losses) in begun.items()])
+    ends = SearchEnds(lose, kept=[end_of(name, losses) for name, (_, _, losses) in begun.items()])
     go_on(ends, 0.5, 1.0)
     gone_on: list[Any] = ends.kept[len(begun) :]
     assert [one.name for one in gone_on] == ["a", "b", "e", "g", "h", "i"]
@@ -184,10 +184,10 @@ def test_of_ends_that_lose_no_more_that_with_most_classes_is_chosen(
         lost[id(clusters)] = above, loss
         return SimpleNamespace(clusters=clusters)
 
-    found = SearchEnds(lambda end: lost[id(end.clusters)])
+    found = SearchEnds(lambda end: lost[id(end.clusters)], no_worse)
     for end in ends:
         found.keep_best([end_of(*end)])
-    clusters = found.choose(no_worse)
+    clusters = found.choose()
     assert clusters.labels.size == ends[chosen][2]
     assert clusters.search_seconds == 2.0 * len(ends)
 
@@ -222,12 +222,13 @@ class TestLargerClusters:
         merger: Any = SimpleNamespace(plan=plan)
         ends = SearchEnds(
             lambda end: (0, end.loss),  # type: ignore[attr-defined]
-            [self.end_of(5, n_left, 5.0)],
+            kept=[self.end_of(5, n_left, 5.0)],
         )
         start: Any = SimpleNamespace(larger=lambda size: size, held=lambda: 0)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(SearchRun, "run", run)
             search_for_models(ends, SearchRun(merger, refiner), start, 0.5)
+        self.n_kept = len(ends.kept)
         return asked
 
     def test_are_searched_shortly_and_those_that_end_best_at_length(self) -> None:
@@ -235,6 +236,10 @@ class TestLargerClusters:
         held, *others = asked
         assert held == (0, "long")
         assert others == [(8, "short"), (14, "short"), (23, "short"), (41, "short"), (23, "long")]
+
+    def test_that_lose_more_are_not_kept(self) -> None:
+        self.search(20, {8: 4.0, 14: 3.0, 23: 2.0, 41: 3.0}, is_long=False)
+        assert self.n_kept == 1
 
     def test_are_not_searched_at_length_where_nothing_is(self) -> None:
         assert [size for size, _ in self.search(20, {}, is_long=False)] == [0, 8, 14, 23, 41]

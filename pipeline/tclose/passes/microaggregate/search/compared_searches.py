@@ -129,10 +129,12 @@ class SearchEnd:
 class SearchEnds:
     """The ends of searches that are kept.
 
-    ``lose``: classes of an end that do not hold, and its loss.
+    ``lose``: classes of an end that do not hold, and its loss; ``no_worse``: what one may lose in
+    times the least to be chosen as it has more classes.
     """
 
     lose: Callable[[SearchEnd], tuple[int, float]]
+    no_worse: float = 1.0
     kept: list[SearchEnd] = field(default_factory=list)
     _seconds: list[float] = field(default_factory=list)
 
@@ -146,20 +148,25 @@ class SearchEnds:
         """The one with least classes that do not hold, and of these with least loss."""
         return self._best_of(self.kept)
 
-    def choose(self, no_worse: float) -> RegionClusters:
-        """The end with least classes that do not hold; of those that lose no more most classes.
+    def drop_worse(self) -> None:
+        """Keep those only that may be chosen: their labels take memory."""
+        self.kept = [end for end, _ in self._list_chosen()]
 
-        ``no_worse``: what these may lose in times the least.
-        """
-        lost = [self.lose(end) for end in self.kept] if len(self.kept) > 1 else [(0, 0.0)]
-        n_violating, least = min(lost)
-        chosen = [
-            (int(end.clusters.labels.max()), -loss, end)
-            for end, (n_failing, loss) in zip(self.kept, lost, strict=True)
-            if n_failing == n_violating and loss <= no_worse * least
-        ]
+    def choose(self) -> RegionClusters:
+        """The end with least classes that do not hold; of those that lose no more most classes."""
+        chosen = [(int(end.clusters.labels.max()), -loss, end) for end, loss in self._list_chosen()]
         clusters = max(chosen, key=itemgetter(0, 1))[2].clusters
         return replace(clusters, search_seconds=sum(self._seconds))
+
+    def _list_chosen(self) -> list[tuple[SearchEnd, float]]:
+        """Those with least classes that do not hold, of which none loses more; and their losses."""
+        lost = [self.lose(end) for end in self.kept] if len(self.kept) > 1 else [(0, 0.0)]
+        n_violating, least = min(lost)
+        return [
+            (end, loss)
+            for end, (n_failing, loss) in zip(self.kept, lost, strict=True)
+            if n_failing == n_violating and loss <= self.no_worse * least
+        ]
 
     def _best_of(self, ends: Sequence[SearchEnd]) -> SearchEnd:
         return min(ends, key=self.lose) if len(ends) > 1 else ends[0]
@@ -228,15 +235,17 @@ def search_for_models(ends: SearchEnds, search: SearchRun, start: Clustering, be
         return
     sizes = _list_sizes(few, search.merger.plan.k)
     step = (1.0 - begin) / (len(sizes) + 1)
-    tried: list[tuple[tuple[int, float], int, Clustering]] = []
+    best: tuple[tuple[int, float], int, Clustering] | None = None
     for number, size in enumerate(sizes):
         larger = start.larger(size)
         with part_of_task(begin + number * step, begin + (number + 1) * step):
             found = search.of_size(size, LEAN).run(larger)
+        tried = ends.lose(found), size, larger
+        best = tried if best is None else min(best, tried, key=itemgetter(0, 1))
         ends.keep_best([found])
-        tried.append((ends.lose(found), size, larger))
-    if search.refiner is not None and search.merger.plan.search_budget != LEAN and tried:
-        _, size, larger = min(tried, key=itemgetter(0, 1))
+        ends.drop_worse()
+    if search.refiner is not None and search.merger.plan.search_budget != LEAN and best:
+        _, size, larger = best
         with part_of_task(1.0 - step, 1.0):
             ends.keep_best([search.of_size(size).run(larger)])
 
