@@ -290,7 +290,7 @@ def test_prune_and_rollback_wait_for_no_run(repository, capsys):
         (("rollback", "people", "c"), "no such release"),
         (("rollback", f"people/{A}"), "is a single release"),
         (("rollback", "people", C), "is the current release already"),
-        (("prune", "people", "--keep", "0"), "--keep 0: has to be at least 1"),
+        (("prune", "people", "--keep", "-1"), "--keep -1: has to be at least 0"),
         (("prune", "", "--keep", "1"), "holds releases of people; name one"),
         (("audit", "people/b"), "'b' is ambiguous"),
     ],

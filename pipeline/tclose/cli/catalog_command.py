@@ -42,7 +42,8 @@ def add_register_commands(add: AddCommand) -> None:
                 "tclose prune releases/demo --keep 12 --dry-run")  # fmt: skip
     prune.add_argument("folder", metavar="FOLDER", type=as_place, help="folder of a name")
     prune.add_argument("--keep", type=int, required=True, metavar="N",
-                       help="number of newest releases to keep; the current one stays")  # fmt: skip
+                       help="number of newest releases to keep; the current one stays, with 0 "
+                            "alone")  # fmt: skip
     prune.add_argument("--dry-run", action="store_true", help="only list what would be removed")
     site = add("site", "write a static site of the releases, from their public manifests",
                "tclose site releases --out site")  # fmt: skip
@@ -133,8 +134,8 @@ def _prune(arguments: argparse.Namespace) -> tuple[str, int]:
     from tclose.releases.catalog.catalog import open_repository
     from tclose.releases.catalog.prune import plan_pruning, prune
 
-    if arguments.keep < 1:
-        raise UsageError(f"--keep {arguments.keep}: has to be at least 1")
+    if arguments.keep < 0:
+        raise UsageError(f"--keep {arguments.keep}: has to be at least 0")
     repository = open_repository(arguments.folder)
     pruning = (plan_pruning if arguments.dry_run else prune)(repository, arguments.keep)
     if arguments.json:

@@ -99,8 +99,9 @@ NOT_MEASURED = WarningKind(
 SAME_INPUT = WarningKind(
     "TC-W014",
     "other releases of the same input",
-    "distribute only one of them, and remove the others (tclose prune removes the oldest, tclose "
-    "rollback makes another one current)",
+    "distribute only one of them, and remove the others: tclose rollback makes the one that stays "
+    "current, tclose prune removes those before it, or with --keep 0 all others of its name; the "
+    "folder of another name can be deleted where none of it was distributed",
 )
 NOISE_AGAIN = WarningKind(
     "TC-W015",
@@ -114,6 +115,12 @@ COME_AND_GO = WarningKind(
     "compare how the column of role person is written in this input and in those before: blanks, "
     "case, leading zeros, its type; if so many do come and go, say how many leave "
     "(over_time.churn)",
+)
+CARRIED_DISTINCT = WarningKind(
+    "TC-W017",
+    "non-confidential values nearly all distinct",
+    "make it an identifier, or leave it out; round or group its values (round, bands, groups) if "
+    "they are needed; accept the number where nobody outside can have them",
 )
 
 KINDS = {
@@ -135,5 +142,6 @@ KINDS = {
         SAME_INPUT,
         NOISE_AGAIN,
         COME_AND_GO,
+        CARRIED_DISTINCT,
     )
 }

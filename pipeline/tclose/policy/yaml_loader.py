@@ -8,6 +8,7 @@ from typing import Any, cast
 from tclose.errors import PolicyError, UsageError, name_kind
 from tclose.policy.yaml_values import read_yaml
 
+_DELIMITERS = (",", "|")  # which YAML reads as marks of its own
 _MOST_BYTES = 64 << 20  # of a policy's file: a device has no end
 
 
@@ -61,7 +62,7 @@ def override_key(document: dict[str, Any], override: str) -> dict[str, Any]:
     if not equals or not _KEY.fullmatch(key):
         raise UsageError(f"--set {override}: has to be key=value, as in privacy.t=0.05")
     try:
-        value = read_yaml(text)
+        value = text if text in _DELIMITERS else read_yaml(text)
     except PolicyError as error:
         raise UsageError(f"--set {key}: {error}") from None
     return _replaced(document, parts, value, override)

@@ -9,7 +9,7 @@ from tclose.releases.manifest.dictionary import printable
 from tclose.releases.manifest.privacy_sections import Privacy
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.render.catalog_listing import ListedRelease, Maker, RepositoryListing, ShownRelease
-from tclose.render.release_tables import release_rows, utility_rows
+from tclose.render.release_tables import release_rows, risk_rows, utility_rows
 from tclose.render.series_rows import series_rows
 from tclose.render.text_tables import align_rows, render_table
 from tclose.render.trace_rows import trace_rows
@@ -85,6 +85,8 @@ def report_one(release: ShownRelease) -> str:
     listed += [("", d.path, "", f"{d.bytes:,}") for d in manifest.documents]
     listed += [("", f.path, f"{f.rows:,}", f"{f.bytes:,}") for f in files[:_MOST_FILES]]
     lines = [render_table(_head_rows(release) + release_rows(manifest))]
+    if manifest.risk is not None:
+        lines += ["", "attacks that were measured", render_table(risk_rows(manifest.risk))]
     if traced := trace_rows(release.person_traces):
         lines += ["", "persons with several records (internal)", render_table(traced)]
     if release.over_time is not None:

@@ -152,7 +152,8 @@ def _model_rows(model: PrivacyModelResult) -> list[tuple[str, str]]:
     return rows
 
 
-def _risk_rows(risk: RiskSection) -> list[tuple[str, str]]:
+def risk_rows(risk: RiskSection) -> list[tuple[str, str]]:
+    """Tabulate what the measured attacks learn, in two columns."""
     rows = [("average class size / k", f"{risk.average_class_size:.3f}"),
             ("discernibility", f"{risk.discernibility:,}")]  # fmt: skip
     for name, attacks in risk.attributes.items():
@@ -218,7 +219,7 @@ def _audited_rows(audit: "AuditResult") -> list[tuple[str, str]]:
     rows += [] if audit.privacy is None else _privacy_rows(audit.privacy)
     rows += _noise_rows(audit.noise or {})
     rows += [] if audit.classes is None else _class_rows(audit.classes)
-    rows += [] if audit.risk is None else _risk_rows(audit.risk)
+    rows += [] if audit.risk is None else risk_rows(audit.risk)
     rows += _originals_rows(audit.originals)
     rows.append(("release", audit.release))
     return rows

@@ -86,6 +86,18 @@ class TestCases:
         assert said.keys() == {"TC-W006"}
         assert "not the amounts" in said["TC-W006"]["message"]
 
+    def test_values_without_protection_that_nearly_all_differ_find_a_record(self, tmp_path, capsys):
+        roles = {"sex": QUASI, "grade": SECRET, "salary": "non-confidential"}
+        said = planned(capsys, write(tmp_path, roles))
+        assert said.keys() == {"TC-W017"}
+        assert said["TC-W017"]["columns"] == ["salary"]
+        assert f"{N} of {N} values" in said["TC-W017"]["message"]
+        assert planned(capsys, write(tmp_path, roles | {"salary": "identifier"})) == {}
+
+    def test_values_without_protection_that_records_share_do_not(self, tmp_path, capsys):
+        roles = {"sex": QUASI, "grade": SECRET, "city": "non-confidential"}
+        assert planned(capsys, write(tmp_path, roles)) == {}
+
     def test_gaps_that_cost_records_are_named_by_column(self, tmp_path, capsys):
         roles = {"sex": QUASI, "grade": SECRET, "bonus": SECRET}
         policy = write(tmp_path, roles, missing="drop")

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from support.cases.people import people, policy_for, write_parquet
+from support.sizes import Sizes
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.release import RELEASE
 from tclose.passes.summarise import distributions
@@ -52,6 +53,22 @@ def test_each_partition_is_counted_by_its_own_records(tmp_path: Path) -> None:
         assert found["value"].tolist() == values.tolist()
         assert found["count"].tolist() == counts.tolist()
         assert summary.pieces[index].spans == ({(): (0, values.size)},)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("is_wide", [False, True])
+def test_columns_that_are_carried_are_sampled_however_they_are_read(
+    is_wide: bool, tmp_path: Path, sizes: Sizes
+) -> None:
+    if is_wide:
+        sizes.wide(fetched=100, batch=500, columns=1, compared=1_000)
+    roles = {"age": "non-confidential", "sex": "quasi-identifier", "pay": "confidential"}
+    workspace = run_until(INPUT_SUMMARY, tmp_path, attributes=roles)
+    carried = workspace.load(INPUT_SUMMARY).carried
+    ages = table()["age"].to_pylist()
+    assert carried.keys() == {"age"}
+    numbers = carried["age"].tolist()
+    assert len(set(zip(ages, numbers, strict=True))) == len(set(ages)) == len(set(numbers))
 
 
 def test_release_partitions_have_spans_of_their_own(tmp_path: Path) -> None:

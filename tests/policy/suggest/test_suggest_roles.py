@@ -47,6 +47,8 @@ class TestIdentifiers:
             ("last name", ["Roth", "Ivers"] * (N_RECORDS // 2)),
             ("Straße", ["Am Hof", "Am See"] * (N_RECORDS // 2)),
             ("fnlwgt", numbers(10_000, 90_000)),
+            ("survey weight", numbers(100, 9_000, "{}.5")),
+            ("Gewicht Haushalt", numbers(100, 9_000, "{}.5")),
             ("x", ["only"] * N_RECORDS),
             ("x", ["?"] * N_RECORDS),
         ],
@@ -72,6 +74,7 @@ class TestRoles:
             ("coût total", numbers(20_000, 90_000), Role.CONFIDENTIAL),
             ("diagnosis code", ["I10", "E11"], Role.CONFIDENTIAL),
             ("x", ["a", "b"], Role.QUASI_IDENTIFIER),
+            ("weight", numbers(40, 140), Role.QUASI_IDENTIFIER),  # of a body
         ],
     )
     def test_by_name(self, name, texts, role):

@@ -55,6 +55,14 @@ def test_current_one_stays_however_old_it_is(current, repository):
     assert repository.current() == current
 
 
+@pytest.mark.parametrize("current", IDS)
+def test_current_one_can_stay_alone(current, repository):
+    move_current(repository, current)
+    done = prune(repository, 0)
+    assert standing(repository) == [current]
+    assert done.removed == tuple(name for name in IDS if name != current)
+
+
 def test_one_whose_run_has_not_ended_stays(repository):
     repository.open_work()
     Workspace(repository.work_folder(IDS[0])).create()

@@ -196,6 +196,32 @@ def test_means_are_safe_where_classes_release_means(tmp_path):
     assert "Means and totals of size: a class's median stands in for its records" in unsafe
 
 
+def test_values_that_were_prepared_are_not_those_that_were_collected(tmp_path):
+    document = policy_for(write_parquet(tmp_path / "in.parquet", people(1_200)))
+    compared = "What aggregation changed, measured against the originals"
+    for treatment, prepared in (({}, False), ({"top": 5_000}, True)):
+        document["attributes"]["pay"] = {"role": "confidential"} | treatment
+        folder = release(document).folder
+        text = Page((folder / "report.html").read_text()).text
+        assert ("pay as they were collected: values were capped" in text) is prepared
+        assert (f"{compared} as they were prepared" in text) is prepared
+        assert compared in text
+        inside = Page((folder / "internal" / "report.html").read_text()).text
+        assert ("Before: the originals as they were prepared, of" in inside) is prepared
+
+
+def test_classes_that_show_a_value_are_in_what_is_signed(tmp_path):
+    ills = ["flu"] * (N_PEOPLE - 3) + ["cold"] * 3
+    document = policy_for(write_parquet(tmp_path / "in.parquet", people(ill=ills)))
+    document["attributes"]["ill"] = "confidential"
+    made = release(document)
+    shown = made.manifest["risk"]["attributes"]["ill"]["homogeneity"]["records"]
+    assert shown
+    text = Page((made.folder / "internal" / "report.html").read_text()).text
+    assert "Attacks that were measured" in text
+    assert f"show it to whoever finds them: ill of {shown:,} records" in text
+
+
 def test_ancestors_are_no_values_of_their_class(tmp_path):
     codes = [f"{i % 4}{i % 7}{i % 3}" for i in range(N_PEOPLE)]
     document = policy_for(write_parquet(tmp_path / "in.parquet", people(code=codes)))
@@ -302,9 +328,12 @@ def test_the_same_bytes_with_any_workers_and_at_any_time(tmp_path, made, workers
     assert before == after
 
 
-def test_show_names_it(made, capsys):
+def test_show_names_it_and_has_what_attacks_learn(made, capsys):
     assert main(["show", str(made.folder)]) == 0
-    assert "report.html" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "report.html" in shown
+    exposed = made.manifest["risk"]["attributes"]["pay"]["homogeneity"]
+    assert f"{exposed['records']} records in {exposed['classes']} classes" in shown
 
 
 def test_a_manifest_makes_it_again(made):

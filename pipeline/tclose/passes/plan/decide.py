@@ -21,6 +21,7 @@ from tclose.passes.plan.notices.plan_warnings import (
     PLAN_WARNINGS,
     find_warnings,
     report_warnings,
+    warn_of_carried,
 )
 from tclose.passes.plan.notices.same_input_warning import warn_by_policy
 from tclose.passes.plan.notices.telling_columns import warn_of_telling_columns
@@ -84,6 +85,7 @@ def decide_plan(context: PassContext) -> None:
     warnings = (
         *find_warnings(plan, summary.table, load_distributions(context.workspace, plan)),
         *warn_of_telling_columns(plan, summary.sampled),
+        *warn_of_carried(plan, summary.carried),
         *warn_of_shared_persons(run, sketches),
         *warn_of_kept_persons(plan),
         *warn_of_turnover(series),
@@ -115,7 +117,7 @@ def _make_plan(context: PassContext, summary: InputSummary, series: tuple[Series
         if policy.privacy.persons == "apart":
             return plan
         return replace(join_regions(plan), keeps_persons=True)
-    check_k(policy.privacy.k, summary.table.n_complete)
+    check_k(policy.privacy.k, summary.table.n_complete, of_persons=True)
     made_k = min(series[0].made_k, summary.table.n_complete)
     privacy = policy.privacy.model_copy(update={"k": made_k})
     roomy = policy.model_copy(update={"privacy": privacy})
@@ -164,5 +166,5 @@ DECIDE = Pass(
     tasks=(DISTRIBUTE_TASK, NUMBER_TASK, UNIT_TASK, GROW_TASK),
     own=(DRAFT_PLAN,),
     work=decide_plan,
-    version=12,
+    version=13,
 )

@@ -21,16 +21,17 @@ from tclose.privacy.whole_table import check_size
 from tclose.releases.manifest.privacy_summary import check_describable
 
 
-def check_k(k: int, n_records: int) -> None:
-    """Refuse a k that no class can have."""
+def check_k(k: int, n_records: int, *, of_persons: bool = False) -> None:
+    """Refuse a k that no class can have; ``of_persons``: they count, and are no more."""
     if n_records == 1:
         raise PolicyError(
             "privacy.k: there is 1 record, and no class has fewer than 2; name more data"
         )
     if k > n_records:
+        most = "the number of persons" if of_persons else n_records
         raise PolicyError(
             f"privacy.k: {k} is more than the {n_records:,} records there are; lower it to "
-            f"{n_records} at most"
+            f"{most} at most"
         )
 
 

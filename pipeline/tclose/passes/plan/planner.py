@@ -43,7 +43,8 @@ def make_plan(
     ------
     PolicyError, InfeasibleError
     """
-    check_k(policy.privacy.k, summary.table.n_complete)
+    of_persons = summary.source.person is not None
+    check_k(policy.privacy.k, summary.table.n_complete, of_persons=of_persons)
     plan = _encode_columns(policy, summary)
     if made_for:
         pairs = zip(plan.confidential, plan.max_emds, strict=True)

@@ -14,6 +14,7 @@ from tclose.model.attributes import Column
 from tclose.model.grouping import ROOT
 from tclose.model.input_pieces import Partition
 from tclose.passes.summarise.records import Source
+from tclose.passes.summarise.streaming import join_samples
 from tclose.passes.summarise.summarise_task import PartitionSummary
 from tclose.runtime.artifacts.artifacts import Artifact
 from tclose.runtime.tasks import merge_in_tree
@@ -24,7 +25,8 @@ class InputSummary:
     """The summaries of pass 1, by partition and of all together.
 
     ``scale_keys``: of the columns whose scale is measured, sampled keys, ascending; ``sampled``: of
-    the deciding columns, a number for each value of some records, equal where values are.
+    the deciding columns, a number for each value of some records, equal where values are;
+    ``carried``: the same of the others.
     """
 
     source: Source
@@ -33,6 +35,7 @@ class InputSummary:
     passthrough: PassthroughWidths = NO_WIDTHS
     scale_keys: dict[str, Keys] = field(default_factory=dict)
     sampled: dict[str, Int64] = field(default_factory=dict)
+    carried: dict[str, Int64] = field(default_factory=dict)
 
 
 def merge_summaries(source: Source, pieces: list[PartitionSummary]) -> InputSummary:
@@ -43,12 +46,10 @@ def merge_summaries(source: Source, pieces: list[PartitionSummary]) -> InputSumm
         name: np.sort(np.concatenate([piece.scale_keys[name] for piece in pieces]))
         for name in source.scaled
     }
-    sampled = {
-        name: np.concatenate([piece.sampled[name] for piece in pieces])
-        for name in pieces[0].sampled
-    }
-    pieces = [replace(piece, scale_keys={}, sampled={}) for piece in pieces]
-    return InputSummary(source, pieces, table, passthrough, scale_keys, sampled)
+    sampled = join_samples([piece.sampled for piece in pieces])
+    carried = join_samples([piece.carried for piece in pieces])
+    pieces = [replace(piece, scale_keys={}, sampled={}, carried={}) for piece in pieces]
+    return InputSummary(source, pieces, table, passthrough, scale_keys, sampled, carried)
 
 
 def forget_left_out(summary: InputSummary, partitions: Sequence[Partition]) -> InputSummary:
@@ -98,5 +99,5 @@ def _group(column: Column, counted: ColumnSummary | None) -> Column:
     return replace(column, attribute=replace(column.attribute, taxonomy=rows))
 
 
-INPUT_SUMMARY = Artifact("summary", InputSummary, version=4)
+INPUT_SUMMARY = Artifact("summary", InputSummary, version=5)
 PARTITIONS = Artifact("partitions", tuple[Partition, ...], version=4)

@@ -3,9 +3,11 @@
 Digests get the values as the files have them, all else gets them prepared.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
+import numpy as np
 import pyarrow as pa
 
 from tclose.data.files.input_partitions import (
@@ -15,7 +17,9 @@ from tclose.data.files.input_partitions import (
     read_raw_batches,
 )
 from tclose.data.preparation.prepare_values import prepare_table
+from tclose.data.value_counts import number_values, sampled_rows
 from tclose.data.widths import NO_WIDTHS, PassthroughWidths, measure_widths
+from tclose.model.array_types import Int64
 from tclose.model.input_pieces import Partition
 from tclose.passes.compare.digest_task import InputDigests
 from tclose.passes.compare.record_digests import RecordDigest, RecordHashes, join_hashes
@@ -27,12 +31,14 @@ from tclose.runtime.artifacts.artifacts import Workspace
 class Streamed:
     """The records read: deciding columns, the widths of the others, and a digest.
 
-    ``digest``: of the complete records.
+    ``digest``: of the complete records; ``carried``: of the others, sampled values, as numbers that
+    are equal where they are, by name: int64 (n,).
     """
 
     held: pa.Table
     passthrough: PassthroughWidths
     digest: RecordDigest | None
+    carried: dict[str, Int64]
 
 
 def stream_partition(workspace: Workspace, partition: Partition, source: Source) -> Streamed:
@@ -45,15 +51,18 @@ def stream_partition(workspace: Workspace, partition: Partition, source: Source)
 
 def _read_together(partition: Partition, source: Source, digests: InputDigests) -> Streamed:
     names = [column.name for column in source.checked]
-    pieces, passthrough, table_digests = [], NO_WIDTHS, []
+    pieces, passthrough, table_digests, sampled, at = [], NO_WIDTHS, [], [], 0
     for raw in read_raw_batches(partition, source.reading):
         table = prepare_table(raw, source.reading.prepared)
         pieces.append(table.select(names))
-        passthrough = passthrough.merge(measure_widths(table.drop_columns(names)))
+        others = table.drop_columns(names)
+        passthrough = passthrough.merge(measure_widths(others))
+        sampled.append(_sample_values(others, partition.first_position + at, source))
         table_digests.append(digests.digest(raw))
+        at += len(raw)
     present = [digest for digest in table_digests if digest is not None]
     digest = reduce(RecordDigest.merge, present) if present else None
-    return Streamed(pa.concat_tables(pieces), passthrough, digest)
+    return Streamed(pa.concat_tables(pieces), passthrough, digest, join_samples(sampled))
 
 
 def _read_apart(partition: Partition, source: Source, digests: InputDigests) -> Streamed:
@@ -62,24 +71,48 @@ def _read_apart(partition: Partition, source: Source, digests: InputDigests) -> 
     raw = read_partition(partition, replace(source.reading.of(names), prepared=()))
     mask = digests.find_complete(raw)
     passthrough = NO_WIDTHS
+    carried: dict[str, Int64] = {}
     hashes = [digests.hash_columns(raw if mask is None else raw.filter(mask))]
     others = source.reading.of([name for name in source.reading.names if name not in set(names)])
     for group in column_groups(partition, others):
-        widths, of_group = _read_group(partition, group, mask, digests)
+        widths, of_group, sampled = _read_group(partition, group, mask, digests, source)
         passthrough = passthrough.beside(widths)
         hashes.append(of_group)
+        carried |= sampled
     held = prepare_table(raw, source.reading.prepared)
-    return Streamed(held, passthrough, digests.close(hashes))
+    return Streamed(held, passthrough, digests.close(hashes), carried)
 
 
 def _read_group(
-    partition: Partition, group: Reading, mask: pa.ChunkedArray | None, digests: InputDigests
-) -> tuple[PassthroughWidths, RecordHashes | None]:
-    widths, parts, at = NO_WIDTHS, [], 0
+    partition: Partition,
+    group: Reading,
+    mask: pa.ChunkedArray | None,
+    digests: InputDigests,
+    source: Source,
+) -> tuple[PassthroughWidths, RecordHashes | None, dict[str, Int64]]:
+    widths, parts, sampled, at = NO_WIDTHS, [], [], 0
     for raw in read_raw_batches(partition, group):
-        widths = widths.merge(measure_widths(prepare_table(raw, group.prepared)))
+        table = prepare_table(raw, group.prepared)
+        widths = widths.merge(measure_widths(table))
+        sampled.append(_sample_values(table, partition.first_position + at, source))
         records = raw if mask is None else raw.filter(mask.slice(at, len(raw)))
         parts.append(digests.hash_columns(records))
         at += len(raw)
     present = [part for part in parts if part is not None]
-    return widths, join_hashes(present) if present else None
+    return widths, join_hashes(present) if present else None, join_samples(sampled)
+
+
+def _sample_values(table: pa.Table, first: int, source: Source) -> dict[str, Int64]:
+    """Sample the values of columns; records are drawn by position, the first's given, and seed."""
+    rows = sampled_rows(np.arange(first, first + len(table)), source.seed, source.known_share)
+    sample = table.take(pa.array(rows))
+    return {
+        name: number_values(sample[name].combine_chunks().drop_null())
+        for name in sample.column_names
+    }
+
+
+def join_samples(samples: Sequence[dict[str, Int64]]) -> dict[str, Int64]:
+    """The sampled values of several pieces of a table together, by column."""
+    names = samples[0] if samples else ()
+    return {name: np.concatenate([sample[name] for sample in samples]) for name in names}

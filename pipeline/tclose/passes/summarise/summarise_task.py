@@ -73,7 +73,8 @@ class PartitionSummary:
     its; ``joint_spans``: the same per joint attribute; ``digest``: of the records that are
     complete; ``passthrough``: widths of the passthrough columns; ``scale_keys``: sampled keys of
     the columns whose scale is measured, by name; ``sampled``: of the deciding columns, a number for
-    each sampled value, equal where values are, by name: int64 (n,).
+    each sampled value, equal where values are, by name: int64 (n,); ``carried``: the same of the
+    passthrough columns.
     """
 
     table: TableSummary
@@ -83,6 +84,7 @@ class PartitionSummary:
     passthrough: PassthroughWidths = NO_WIDTHS
     scale_keys: dict[str, Keys] = field(default_factory=dict)
     sampled: dict[str, Int64] = field(default_factory=dict)
+    carried: dict[str, Int64] = field(default_factory=dict)
 
 
 def summarise_task(
@@ -119,6 +121,7 @@ def summarise_task(
     return PartitionSummary(
         summary, tuple(spans), tuple(joint_spans), streamed.digest, streamed.passthrough,
         _sample_keys(records, positions, source), _sample_values(records, positions, source),
+        streamed.carried,
     )  # fmt: skip
 
 
@@ -201,6 +204,6 @@ SUMMARISE_TASK = Task(
     "summarising",
     summarise_task,
     (VALUE_COUNTS, JOINT_COUNTS, SAMPLE, PERSON_HASHES, PERSON_PLACES),
-    version=4,
+    version=5,
 )
 DISTRIBUTE_TASK = Task("distribute", "counting values", distribute_task, (MERGED_COUNTS,))

@@ -17,7 +17,13 @@ NUMBERED = (
     "matricule kundennummer personalnummer patientennummer aktenzeichen account konto serial "
     "person patient customer client kunde member employee mitarbeiter subject participant"
 )
-WEIGHT = "fnlwgt wgt wght afnlwgt sampling gewichtung hochrechnungsfaktor"
+WEIGHT = "fnlwgt wgt wght afnlwgt pweight pweights sampling gewichtung hochrechnungsfaktor"
+# Weights of records, where a name has one of these beside; else what somebody weighs.
+_WEIGHTS = "weight weights gewicht gewichte poids peso pesi pesos"
+_OF_RECORDS = (
+    "survey sample design base final calibrated calibration expansion replicate household person "
+    "probability post poststratification longitudinal stichprobe haushalt enquete sondage"
+)
 NAMES_OF_THINGS = "country product city state region county department category brand model species"
 KNOWN = (
     "age alter edad eta sex gender geschlecht sexe sexo birth geburt geburtsdatum geburtstag "
@@ -73,6 +79,13 @@ def find_word(name: str, words: str) -> str | None:
         return whole
     compounds = [part for part in parts if part not in _NO_COMPOUNDS]
     return next((w for p in compounds for w in known if len(w) >= _LONG and w in p), None)
+
+
+def find_weight(name: str) -> str | None:
+    """Return the word by which a column's name says that it weighs records of a sample."""
+    parts = set(split_name(name))
+    of_records = bool(parts & set(_WEIGHTS.split())) and bool(parts & set(_OF_RECORDS.split()))
+    return name if of_records else find_word(name, WEIGHT)
 
 
 def is_code(name: str) -> bool:

@@ -133,7 +133,7 @@ def _find_notes(
         if suggestion.repeats > 1:
             notes.append(
                 f"a value has {suggestion.repeats:.1f} records on average, and k counts records: "
-                "keep one record of a person, or ask for a k that is as much larger"
+                "if it says whose a record is, give it the role person, and k counts persons"
             )
         if name in spellings.ambiguous:
             notes.append(f"{spellings.ambiguous[name]}; check which is right")

@@ -11,7 +11,7 @@ from tclose.policy.suggest.column_words import (
     NAMES_OF_THINGS,
     NUMBERED,
     PERSON,
-    WEIGHT,
+    find_weight,
     find_word,
     split_name,
 )
@@ -76,7 +76,7 @@ def _find_identifier(profile: ColumnProfile) -> str | None:
         return f"names or reaches a person (name: {person})"
     if not profile.name.strip() or profile.name == "__null_dask_index__":
         return "has no name, which a released column needs"
-    if find_word(profile.name, WEIGHT) is not None:
+    if find_weight(profile.name) is not None:
         return "a sampling weight: many of them single a record out"
     return _find_number(profile) or (_find_text(profile) if profile.kind is Kind.NOMINAL else None)
 

@@ -38,7 +38,7 @@ def plan_pruning(repository: ReleaseRepository, keep: int) -> Pruning:
         return Pruning((), (), ())
     current = current_id(repository)
     readable = [entry.release_id for entry in entries if entry.is_readable]
-    newest = readable[-keep:]
+    newest = readable[max(len(readable) - keep, 0) :]
     held = find_held(repository)
     removed, skipped = [], []
     for entry in entries:

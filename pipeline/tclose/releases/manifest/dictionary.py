@@ -91,7 +91,10 @@ def _introduce(manifest: Manifest) -> str:
     parts += [provenance, counts]
     if manifest.partition_by:
         apart = ", ".join(escape(name) for name in manifest.partition_by)
-        parts.append(f"The values of {apart} stand in the names of folders, not in the files.")
+        parts.append(
+            f"The values of {apart} stand in the names of folders, not in the files; what reads "
+            "them needs their types, or takes codes for numbers."
+        )
     parts += map(escape, describe_other_records(manifest))
     if manifest.values is not None:
         parts.append(_describe_comparison(manifest.values, manifest.columns))

@@ -56,7 +56,7 @@ def list_unsafe(manifest: Manifest) -> list[str]:
     if aggregated:
         warnings.append(
             f"Variances, quantiles, extremes and standard errors of {_name(aggregated)}: all "
-            "records of a class have one value, so spread is understated."
+            "records of a class have one value, so spread within classes is lost."
         )
     medians = [one for one in _released_as(quasi, "median") if one.kind in ("numeric", "date")]
     if medians:
@@ -80,10 +80,20 @@ def list_unsafe(manifest: Manifest) -> list[str]:
             "has nearly the distribution of the whole table, so effects are attenuated; what t "
             "forbids cannot be found, and its absence here shows nothing."
         )
+    prepared = [column for column in manifest.columns if column.prepared]
+    if prepared:
+        warnings.append(
+            f"{_name(prepared)} as they were collected: values were capped, rounded, grouped or "
+            "filled in first, as the columns say, so means, spreads and relations are those of "
+            "the values after that."
+        )
     if manifest.noise:
         warnings.append(
-            f"Single values of {', '.join(manifest.noise)}: noise was added to each. Take its "
-            "size, which the data dictionary has, into every standard error."
+            f"Single values of {', '.join(manifest.noise)}, and their distributions as they stand: "
+            "each value was drawn anew around the one that was read. Shares of categories come "
+            "nearer to equal ones, and means to the middle of the bounds, the more the smaller "
+            "epsilon is; the data dictionary says by which draws, so that an estimate can allow "
+            "for them. They widen every standard error, too."
         )
     if manifest.held is not None and manifest.held.percent:
         warnings.append(

@@ -67,6 +67,17 @@ def list_indicators(manifest: InternalManifest) -> list[Row]:
         if t
         else "No class is held to a t; see noise and models in the manifest."
     )
+    shown = {
+        name: attacks.homogeneity.records
+        for name, attacks in (manifest.risk.attributes if manifest.risk is not None else {}).items()
+        if attacks.homogeneity.records
+    }
+    if shown:
+        of_columns = ", ".join(
+            f"{name} of {n:,} records ({100 * n / manifest.records:.3g} %)"
+            for name, n in shown.items()
+        )
+        inferred += f" Classes with one value alone show it to whoever finds them: {of_columns}."
     return [
         (
             "Singling out",

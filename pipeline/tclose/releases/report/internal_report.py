@@ -41,6 +41,8 @@ from tclose.releases.report.public_report import (
     count_persons,
     give_title,
     list_limits,
+    name_originals,
+    show_attacks,
     show_verdict,
 )
 from tclose.releases.report.svg_charts import draw_pairs
@@ -61,11 +63,12 @@ def write_internal_report(
         _show_warnings(manifest),
         show_left_out(manifest),
         _show_risk(manifest),
+        show_attacks(manifest),
         *show_uniques(manifest.analysis),
         *show_intrusion(intrusion),
         *show_linkage(originals),
         *show_frontier_section(frontier),
-        *_show_analysis(manifest.analysis),
+        *_show_analysis(manifest),
         *show_analyses(manifest.utility),
         _show_loss(manifest),
         _show_previous(manifest, manifest.previous),
@@ -119,7 +122,8 @@ def _show_traces(manifest: InternalManifest) -> str:
         return ""
     if traces.by_classes is None:
         left = "".join(
-            f" Of {n:,} persons one {name} is left, if it lasts."
+            f" Of {n:,} persons one {name} is left, if it lasts, those in one class with one value "
+            "among them."
             for name, n in traces.one_value_left.items()
         )
         return paragraph(
@@ -187,7 +191,8 @@ def _find_fraction(manifest: InternalManifest) -> float | None:
     return float(fraction) if isinstance(fraction, int | float) else None
 
 
-def _show_analysis(analysis: Analysis | None) -> Iterable[str]:
+def _show_analysis(manifest: InternalManifest) -> Iterable[str]:
+    analysis = manifest.analysis
     if analysis is None:
         return
     columns = ("column", "mean before", "mean after", "deviation before", "deviation after")
@@ -195,7 +200,10 @@ def _show_analysis(analysis: Analysis | None) -> Iterable[str]:
         (name, *_show_spreads(marginal.original, marginal.released))
         for name, marginal in analysis.marginals.items()
     ]
-    intro = paragraph("Numbers and dates; deviations of dates are in days.")
+    intro = paragraph(
+        f"Numbers and dates; deviations of dates are in days. Before: {name_originals(manifest)}, "
+        "of records that are released."
+    )
     table = data_table("Means and standard deviations, before and after", columns, rows)
     yield section("marginals", "Marginals before and after", intro, table)
     if analysis.shares:

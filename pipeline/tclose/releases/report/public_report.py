@@ -42,7 +42,7 @@ def write_report(manifest: Manifest) -> str:
         _show_classes(manifest, figures),
         _show_distances(manifest, figures),
         _show_values(manifest, figures),
-        _show_attacks(manifest),
+        show_attacks(manifest),
         _list_columns(manifest),
         _advise(manifest),
         _describe_source(manifest),
@@ -239,7 +239,8 @@ def _entitle(column: ReleasedColumn) -> str:
     return f"{label} ({column.unit})" if column.unit else label
 
 
-def _show_attacks(manifest: Manifest) -> str:
+def show_attacks(manifest: Manifest) -> str:
+    """Show of how many records the measured attacks learn something."""
     if manifest.risk is None or not manifest.risk.attributes:
         return ""
     intro = paragraph(
@@ -305,10 +306,16 @@ def _advise(manifest: Manifest) -> str:
     changes = advice.list_changes(manifest)
     if changes:
         head = ("column", "its variance in the release is", "a correlation with it changes")
-        parts.append(
-            data_table("What aggregation changed, measured against the originals", head, changes)
-        )
+        before = name_originals(manifest)
+        title = f"What aggregation changed, measured against {before}"
+        parts.append(data_table(title, head, changes))
     return section("use", "How to use these data, and how not", *parts)
+
+
+def name_originals(manifest: Manifest) -> str:
+    """What released values are compared with."""
+    prepared = any(column.prepared for column in manifest.columns)
+    return "the originals as they were prepared" if prepared else "the originals"
 
 
 def _describe_source(manifest: Manifest) -> str:

@@ -5,9 +5,10 @@ classes are made, when it is known whether they are one.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,8 +16,9 @@ from tclose.data.column_scales import HEAVY_TAILS
 from tclose.data.files.text_formats import TextFormat, number_pattern
 from tclose.data.keys import Encoding, is_text
 from tclose.data.value_counts import TableSummary
+from tclose.model.array_types import Int64
 from tclose.model.attributes import REPRESENTATIVE, Column
-from tclose.model.column_terms import Distance, Kind, Scale
+from tclose.model.column_terms import Distance, Kind, Role, Scale
 from tclose.model.distribution import Distribution
 from tclose.model.verification import Verdict
 from tclose.passes.plan.plan import Plan
@@ -58,6 +60,28 @@ def find_warnings(
         *_warn_of_distinct(plan, distributions),
         *_warn_of_tails(plan),
     )
+
+
+def warn_of_carried(plan: Plan, carried: Mapping[str, Int64]) -> Iterator[PlanWarning]:
+    """Find columns without protection of which nearly every record has a value of its own.
+
+    Parameters
+    ----------
+    carried : numbers of the values of some records by column, equal where values are: int64 (n,)
+    """
+    unprotected = [c.name for c in plan.passthrough if c.role is Role.NON_CONFIDENTIAL]
+    for name in unprotected:
+        values = carried.get(name, np.empty(0, dtype=np.int64))
+        n_distinct = np.unique(values).size
+        if values.size < _FEW or n_distinct < NEARLY_ALL * values.size:
+            continue
+        yield make_warning(
+            warning_kinds.CARRIED_DISTINCT,
+            f"column {name!r} is released as it is, and {n_distinct:,} of {values.size:,} values "
+            "that were looked at differ: whoever knows one of them finds the record, and reads its "
+            "confidential values, whatever k and t are",
+            [name],
+        )
 
 
 def warn_of_one_class(plan: Plan, verdict: Verdict) -> tuple[PlanWarning, ...]:
