@@ -1,5 +1,6 @@
 """A range of releases as a Prefect flow: the flow ``release`` for each of many days."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -21,6 +22,8 @@ from tclose_flows.schedule import Day, Step, days_between, parse_day
 _TO_DO = """The days that failed have flow runs of their own below this one, and each says what to
 do. Then run the backfill again with the same range: what is published is found by its digests and
 skipped."""
+_NOT_BEGUN = """The days after it were not begun: releases of a series are held together in the
+order in which they are made, and one that comes after later ones has to leave more records out."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ def backfill(
 ) -> State[Any]:
     """Make the releases of a range of days, one after the other; what is published is skipped.
 
-    A day that fails does not keep the others from being made.
+    A day that fails does not keep the others from being made, but those of a series that is held
+    together.
 
     Args:
         policy: A policy, or the path of its file where the flow runs; its name has {as_of}.
@@ -72,14 +76,16 @@ def backfill(
         _check_names(policies)
     except Exception as error:
         return fail("failed", "backfill", describe(error, "backfill"), "Backfill: failed")
-    outcomes = [
-        _DayOutcome(day, day_policy.name, release(
+    outcomes: list[_DayOutcome] = []
+    for day, day_policy in zip(days, policies, strict=True):
+        state = release(
             policy, overrides, day, retries=retries, timeout_minutes=timeout_minutes,
             return_state=True,
-        ))
-        for day, day_policy in zip(days, policies, strict=True)
-    ]  # fmt: skip
-    return _end(outcomes)
+        )  # fmt: skip
+        outcomes.append(_DayOutcome(day, day_policy.name, state))
+        if not state.is_completed() and day_policy.privacy.over_time is not None:
+            break
+    return _end(outcomes, days)
 
 
 def _check_names(policies: list[Policy]) -> None:
@@ -96,17 +102,22 @@ def _check_names(policies: list[Policy]) -> None:
         )
 
 
-def _end(outcomes: list[_DayOutcome]) -> State[Any]:
+def _end(outcomes: list[_DayOutcome], days: Sequence[date]) -> State[Any]:
     failed = [one for one in outcomes if not one.state.is_completed()]
-    stand = f"{len(outcomes) - len(failed)} of {len(outcomes)} releases stand"
+    stand = f"{len(outcomes) - len(failed)} of {len(days)} releases stand"
     lines = [f"# Backfill: {stand}", ""]
     lines += table(("as of", "release", "state", "message"), [one.row for one in outcomes])
     if failed:
         lines += ["", "## What to do", "", _TO_DO]
-    about = f"{stand}: {outcomes[0].day} to {outcomes[-1].day}"
+    if len(outcomes) < len(days):
+        lines += ["", _NOT_BEGUN]
+    about = f"{stand}: {days[0]} to {days[-1]}"
     leave("backfill", outcomes[0].name, "\n".join(lines), about)
     if failed:
-        days = ", ".join(str(one.day) for one in failed)
-        failure = TaskError(f"{len(failed)} of {len(outcomes)} releases failed: those of {days}")
+        which = ", ".join(str(one.day) for one in failed)
+        left = (
+            f"; {len(days) - len(outcomes)} after it not begun" if len(outcomes) < len(days) else ""
+        )
+        failure = TaskError(f"{len(failed)} of {len(days)} releases failed: those of {which}{left}")
         return Failed(message=str(failure), data=failure)
     return Completed(message=f"{len(outcomes)} releases stand", data=len(outcomes))

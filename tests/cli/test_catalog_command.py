@@ -275,7 +275,7 @@ def test_prune_and_rollback_wait_for_no_run(repository, capsys):
         for arguments in (("prune", repository.root, "--keep", "1"), ("rollback", repository.root)):
             status, said, error = call(capsys, *arguments)
             assert (status, said) == (1, "")
-            assert "another run is working on release 'people'" in error
+            assert "another run is working on the releases of 'people'" in error
 
 
 @pytest.mark.parametrize(

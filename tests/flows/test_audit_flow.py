@@ -5,9 +5,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from support.cases.people import people, policy_for, release, tree, write_csv
+from support.cases.people import N_PEOPLE, people, policy_for, release, tree, write_csv
 from support.servers.flow_runs import artifacts_of, last_run
 from tclose.assess.auditing.audit import audit_release
 from tclose.passes.release import run_release
@@ -212,6 +213,21 @@ class TestBackfill:
         messages = [line.split("|")[4].split(":")[0].strip() for line in account.splitlines()[4:]]
         assert messages == ["already published", "published", "already published"]
         assert tree(tmp_path / "releases" / "people-2026-08") == made
+
+    def test_of_a_series_nothing_is_made_after_a_day_that_failed(self, policy, tmp_path):
+        """What comes later would be published first, and could not be undone."""
+        for month in ("2026-08", "2026-10"):
+            write_csv(tmp_path / f"people-{month}.csv", people(who=np.arange(N_PEOPLE)))
+        policy["attributes"] = policy["attributes"] | {"who": "person"}
+        policy["privacy"] = {"k": 3, "t": 0.6, "over_time": {"k": 2, "t": 0.9, "window": 4}}
+        state = self.run(policy, date(2026, 8, 1), date(2026, 10, 31))
+        failed = "1 of 3 releases failed: those of 2026-09-01; 1 after it not begun"
+        assert state.message == failed
+        account = artifacts_of(last_run("backfill"))["backfill-people-2026-08"]
+        assert "1 of 3 releases stand" in account
+        assert "The days after it were not begun" in account
+        made = [path.name for path in (tmp_path / "releases").iterdir() if path.is_dir()]
+        assert made == ["people-2026-08"]
 
     def test_days_under_one_name_are_refused_before_anything_is_made(self, policy, tmp_path):
         state = self.run(policy | {"name": "people"}, date(2026, 8, 1), date(2026, 10, 31))

@@ -195,7 +195,7 @@ class TestOneAtATime:
         with repository_of(policy).acquire_lease():
             state = run(policy, retries=1)
         assert state.is_failed()
-        assert "another run is working on release 'people'" in state.message
+        assert "another run is working on the releases of 'people'" in state.message
         ended = last_run("release")
         assert attempts_of(ended) == 2
         assert "Wait for it" in artifacts_of(ended)["failed-people"]

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: a command is interrupted once, and then left to clean up."""
+"""Ctrl-C, SIGTERM and the end of a terminal interrupt a command once; then it cleans up."""
 
 import contextlib
 import signal
@@ -10,14 +10,14 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SECONDS_UNHEARD = 1.0
 
 HEARD = threading.Event()  # that a signal has raised KeyboardInterrupt in this process
 
 
 def hear_interrupts() -> None:
-    """Let both signals raise KeyboardInterrupt in this process, but not while one is handled.
+    """Let these signals raise KeyboardInterrupt in this process, but not while one is handled.
 
     Another one would stop the clean-up half-way: workers and scratch folders would stay behind.
     """

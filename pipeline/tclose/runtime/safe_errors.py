@@ -31,7 +31,10 @@ def to_safe_error(error: BaseException, place: str) -> TcloseError:
             where = f"{Path(code.co_filename).name}:{trace.tb_lineno} in {code.co_name}"
         trace = trace.tb_next
     if isinstance(error, MemoryError):
-        return LostError(f"{place}: out of memory; give engine.memory_per_worker more")
+        return LostError(
+            f"{place}: out of memory; give engine.memory_per_worker more, or raise the limit "
+            "(ulimit -v)"
+        )
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return OutputError(f"{place}: {error.strerror}; give files and folders shorter names")
     lost = isinstance(error, (OSError, CancelledError)) and not isinstance(error, _LASTING)

@@ -161,6 +161,6 @@ def test_run_of_the_series_that_may_yet_commit_is_waited_for(
     with other.acquire_lease():
         with ReleaseRepository(copied.folder / "releases", "panel").acquire_lease() as series:
             series.store.create(f"{COMMITTING}/token", b"new")
-        with pytest.raises(BusyError, match="working on release 'new'"):
+        with pytest.raises(BusyError, match="working on the releases of 'new'"):
             forget(copied, person)
     assert len(forget(copied, person).releases) == 3

@@ -188,6 +188,20 @@ def test_audit_sees_a_register_of_other_rows(copied: SeriesMonths, made: list[Re
     assert found.endswith("its register is not of its rows: classes")
 
 
+def test_audit_and_the_next_release_see_that_an_earlier_one_was_changed(
+    copied: SeriesMonths, made: list[Released]
+) -> None:
+    path = copied.folder / "releases" / "panel-1" / made[1].folder.name / "internal/manifest.json"
+    document = json.loads(path.read_text())
+    document["over_time"]["churn"] += 0.01
+    path.write_text(json.dumps(document))
+    last = copied.folder / "releases" / "panel-2" / made[2].folder.name
+    [found] = add_series(audit_release(last)).findings
+    assert found.startswith(f"series: release panel-1/{made[1].folder.name}: internal/manifest")
+    with pytest.raises(OutputError, match=r"panel-1/.*: is not as it was published"):
+        copied.publish(3)
+
+
 def test_audit_of_other_releases(
     copied: SeriesMonths, made: list[Released], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -120,7 +120,7 @@ def test_of_two_runs_at_once_one_publishes_and_the_other_says_busy(document, roo
         run_passes(begun, QUIET, *UNTIL_VERDICT)
         other.join()
         run_passes(begun, QUIET, "publish")
-    assert "another run is working on release 'people'" in ended["other"]
+    assert "another run is working on the releases of 'people'" in ended["other"]
     assert audit_release(root).findings == []
 
 

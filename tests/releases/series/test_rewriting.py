@@ -99,7 +99,7 @@ def test_a_name_that_another_run_works_on_is_waited_for(
     decide_rewriting(series, add(series, "panel", "other"))
     with (
         ReleaseRepository(tmp_path, "other").acquire_lease(),
-        pytest.raises(BusyError, match="another run is working on release 'other'"),
+        pytest.raises(BusyError, match="another run is working on the releases of 'other'"),
     ):
         finish_rewriting(series, series, EXPIRY)
     assert content_of(tmp_path, "other") == OLD

@@ -147,7 +147,7 @@ def test_series_waits_for_a_name_whose_run_may_yet_commit(series: ReleaseReposit
     """Such a run has lost the lease of the series, and renews that of its name."""
     with replace(series, name="first").acquire_lease(ALIVE), series.acquire_lease(ALIVE) as held:
         series.store.create(f"{COMMITTING}/token", b"first")
-        with pytest.raises(BusyError, match="working on release 'first'"):
+        with pytest.raises(BusyError, match="working on the releases of 'first'"):
             held.fence_beside(held, ALIVE)
     assert series.store.names(COMMITTING) == ["token"]
     with hold(series, "first", ALIVE):  # a run of that name has fenced what was staged there

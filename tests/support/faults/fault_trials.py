@@ -193,7 +193,7 @@ def start_two(site: Site) -> str:
     statuses = sorted(ended.status for ended in ends)
     assert statuses[0] == 0
     if statuses[1]:
-        assert any("another run is working on release" in ended.errors for ended in ends)
+        assert any("another run is working on the releases of" in ended.errors for ended in ends)
     return f"statuses {statuses}"
 
 

@@ -33,6 +33,7 @@ from tclose.passes.series.series_verdict import (
     judge_series,
 )
 from tclose.releases.manifest.inside_sections import SeriesSection, describe_found
+from tclose.releases.repository.contents import find_broken_seals
 from tclose.releases.repository.repository import read_internal
 from tclose.releases.series.register_file import ReleasedPersons, load_register
 from tclose.releases.series.series_history import SeriesRelease, list_series
@@ -65,6 +66,12 @@ def add_series(audit: AuditResult) -> AuditResult:
     ]
     if findings:
         return audit.extended([f"series: {finding}" for finding in findings])
+    findings += [
+        f"release {one.name}: {broken}"
+        for one in window
+        if one.place != release
+        for broken in find_broken_seals(one.place)
+    ]
     placed, n_persons = _place([persons for persons, _ in registers])
     most_held = None if section.most_held is None else Fraction(str(section.most_held))
     verdict = judge_series(placed, n_persons, section.k, section.departures, most_held)

@@ -18,7 +18,7 @@ _REMEDIES: Mapping[int, str] = {
     errno.ENFILE: "all processes of this machine together have too many; end some",
     errno.EAGAIN: "raise the limit of processes (ulimit -u), or give engine.workers fewer",
     errno.ENOMEM: "give engine.memory_per_worker more, or raise the limit (ulimit -v)",
-    errno.EFBIG: "raise the limit (ulimit -f), or give output.rows_per_file less",
+    errno.EFBIG: "raise the limit (ulimit -f); output.rows_per_file makes released files smaller",
     errno.EDQUOT: "make room, or have the quota raised",
     errno.ENOSPC: "make room, or choose another place",
     errno.EROFS: "choose another place",

@@ -125,10 +125,15 @@ def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson
         finished = finish_rewriting(series, series, expiry)
         key = series.find_release_key()
         releases = list_series(series.output, series.name)
-        if key is None or not releases:
+        if not releases:
             raise PolicyError(
-                f"series {series.name!r}: there are no releases of it, or no release key, in "
-                f"{series.output}; name the policy of the series"
+                f"series {series.name!r}: there are no releases of it in {series.output}; name the "
+                "policy of the series"
+            )
+        if key is None:
+            raise OutputError(
+                f"output {series.output}: the release key (.release-key) is missing, or cannot be "
+                "read; put it back"
             )
         person_key = find_person_key(policy, key)
         assert person_key is not None

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tclose.data.places.locations import Location
+from tclose.data.places.locations import Location, show_name
 from tclose.data.places.removal import remove_folder
 from tclose.data.places.untrusted_files import read_bounded
 from tclose.errors import OutputError, TcloseError
@@ -42,6 +42,7 @@ from tclose.releases.repository.contents import (
     read_internal,
     read_manifest,
 )
+from tclose.releases.repository.name_folders import is_closed, list_folders
 from tclose.releases.repository.work_folders import open_folder, read_note, work_folders, write_note
 from tclose.releases.signatures.manifest_signature import (
     SIGNATURE_FILE,
@@ -150,13 +151,34 @@ class ReleaseRepository:
         return self.lease_token
 
     def release_key(self) -> bytes:
-        """The secret that keys release ids, made at the first use."""
+        """The secret that keys release ids, made at the first use.
+
+        Raises
+        ------
+        OutputError
+            It is no key, or is missing where there are releases: with another one the same input
+            would be released again, and what is there could not be told from what was changed.
+        """
         store = open_store(self.output)
         key = store.read(KEY_FILE)
+        if key is None:
+            made_with_it = self._find_released_name()
+            key = store.read(KEY_FILE)  # who made it meanwhile may have published
+        if key is None and made_with_it is not None:
+            raise OutputError(
+                f"output {store.private(KEY_FILE)}: the release key is missing, and {made_with_it} "
+                "has releases that were made with it; put it back (cp -r FOLDER/* leaves out what "
+                "begins with a point), or give another output.path"
+            )
         if key is None:
             store.create(KEY_FILE, secrets.token_bytes(KEY_BYTES))
             key = store.read(KEY_FILE)
         return check_key(key, store)
+
+    def _find_released_name(self) -> str | None:
+        """A name below the output folder that has releases."""
+        folders = [folder for folder in list_folders(self.output) if not is_closed(folder)]
+        return next((show_name(f.name) for f in folders if open_store(f).ids()), None)
 
     def find_release_key(self) -> bytes | None:
         """The secret, for those who write nothing; None where it is not there or not readable."""

@@ -90,7 +90,7 @@ class FolderStore:
             if error.errno in (errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS):
                 return False
             raise BusyError(
-                f"another run is working on release {self.root.name!r}; wait for it to end"
+                f"another run is working on the releases of {self.root.name!r}; wait for it to end"
             ) from None
         return True
 

@@ -131,7 +131,8 @@ def _expiry_of(content: dict[str, object]) -> float:
 
 def _busy(store: Store, holder: str) -> BusyError:
     return BusyError(
-        f"another run is working on release {store.root.name!r} ({holder}); wait for it to end"
+        f"another run is working on the releases of {store.root.name!r} ({holder}); wait for it "
+        "to end"
     )
 
 

@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tclose.errors import OutputError
 from tclose.model.array_types import UInt64
+from tclose.releases.repository.contents import find_broken_seals
 from tclose.releases.series.register_file import NOBODY, ReleasedPersons, load_register
 from tclose.releases.series.series_history import SeriesRelease
 from tclose.runtime.artifacts.arrays import ArrayFile
@@ -34,11 +36,12 @@ def read_registers(
     Raises
     ------
     OutputError
-        One is missing, or not as it was published.
+        One is missing, or it or what is sealed beside it is not as it was published.
     """
     workspace, registered = context.workspace, []
     forgotten = [NOBODY]
     for index, release in enumerate(releases):
+        _check_seals(release)
         persons = load_register(release)
         workspace.new_file(REGISTERED_HASHES, index).write(persons.hashes.T)
         rows = np.empty((1 + len(persons.codes), persons.classes.size), dtype=np.int32)
@@ -56,6 +59,15 @@ def read_registers(
     workspace.new_file(REGISTERED_HASHES, len(releases)).write(np.concatenate(forgotten).T)
     context.write(REGISTERED, tuple(registered))
     return tuple(registered)
+
+
+def _check_seals(release: SeriesRelease) -> None:
+    """See that what says which register is the release's is as it was published."""
+    if broken := find_broken_seals(release.place):
+        raise OutputError(
+            f"release {release.name}: is not as it was published ({broken[0]}), and the new one "
+            "would be held to what its register says of persons; put it back"
+        )
 
 
 def _without_rows(persons: ReleasedPersons) -> ReleasedPersons:
