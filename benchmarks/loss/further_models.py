@@ -3,9 +3,10 @@
 ``python -m benchmarks.loss.further_models [--rows N ...] [--seeds N ...] [--out RESULTS.md]``
 
 Generated records with two quasi-identifiers, or with four of which two are categories, an illness
-of which some of eight are rare, and an income. Beside the default its shorter searches, `mondrian`,
-whose halves meet models by construction, and the default with k 20: which is stricter, and should
-not lose less.
+of which some of eight are rare, and an income; or with three, which a state (ill, 5 %, or well) and
+a shift (of three, one of 5 %) follow. Beside the default its shorter searches, `mondrian`, whose
+halves meet models by construction, and the default with k 20, or within t .04: which is stricter,
+and should not lose less.
 """
 
 import argparse
@@ -25,26 +26,37 @@ from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import read_internal
 from tclose.runtime.monitoring.progress import Progress
 
-K, STRICTER = 5, 20
+K = 5
 ILLNESSES = 0.4, 0.3, 0.1, 0.08, 0.05, 0.03, 0.02, 0.02
-QUASI = {2: ("age", "weight"), 4: ("age", "weight", "region", "trade")}
+QUASI = {
+    2: ("age", "weight"),
+    4: ("age", "weight", "region", "trade"),
+    3: ("height", "pulse", "sleep"),
+}
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "8 illnesses": ("illness", {"name": "distinct-l-diversity", "l": 8}),
     "5 illnesses": ("illness", {"name": "distinct-l-diversity", "l": 5}),
     "entropy 3.5": ("illness", {"name": "entropy-l-diversity", "l": 3.5}),
     "ratio 1.5": ("income", {"name": "ratio-closeness", "t": 1.5, "buckets": 5}),
+    "2 states": ("state", {"name": "distinct-l-diversity", "l": 2}),
+    "3 shifts": ("shift", {"name": "distinct-l-diversity", "l": 3}),
 }
+FOLLOWING = ("state", "shift")
 METHODS: dict[str, dict[str, Any]] = {
     **{refine: {"refine": refine} for refine in ("fast", "lean", "off")},
     "mondrian": {"name": "mondrian"},
-    f"k {STRICTER}": {},
+}
+# What is stricter, by whether the confidential values follow the quasi-identifiers.
+STRICTER: dict[bool, tuple[str, dict[str, Any]]] = {
+    False: ("k 20", {"k": 20}),
+    True: ("t .04", {"t": 0.04}),
 }
 COLUMNS = ("records", "quasi-identifiers", "model", "seed", "method", "shares", "loss", "classes",
            "range counts", "seconds")  # fmt: skip
 
 
 def write_records(path: Path, n_rows: int, seed: int) -> None:
-    """Quasi-identifiers that the confidential values do not depend on."""
+    """Quasi-identifiers, and confidential values that do not depend on them, or on three do."""
     rng = np.random.default_rng(seed)
     table = {
         "age": rng.integers(0, 95, n_rows),
@@ -54,20 +66,27 @@ def write_records(path: Path, n_rows: int, seed: int) -> None:
         "illness": rng.choice(list("abcdefgh"), n_rows, p=ILLNESSES),
         "income": np.round(rng.lognormal(8, 1, n_rows), -2),
     }
+    for name in QUASI[3]:
+        table[name] = rng.normal(size=n_rows).round(4)
+    is_ill = table["height"] + rng.normal(size=n_rows) / 2 > 1.85
+    table["state"] = np.where(is_ill, "ill", "well")
+    early = np.where(table["pulse"] > 0.6, "early", "late")
+    table["shift"] = np.where(table["height"] > 1.6, "night", early)
     pq.write_table(pa.table(table), path)
 
 
 def measure(source: Path, n_quasi: int, model: str, folder: Path) -> Iterator[list[str]]:
     """Cells of each method: loss in shares and by eq. (5), classes, range counts, seconds."""
     confidential, asked = MODELS[model]
-    for name, method in METHODS.items():
+    stricter, more = STRICTER[confidential in FOLLOWING]
+    for name, method in (METHODS | {stricter: {}}).items():
         document = {
             "name": "models",
             "input": {"path": str(source)},
             "unlisted": "drop",
             "attributes": dict.fromkeys(QUASI[n_quasi], "quasi-identifier")
             | {confidential: "confidential"},
-            "privacy": {"k": STRICTER if name == f"k {STRICTER}" else K, "models": [asked]},
+            "privacy": {"k": K, "models": [asked]} | (more if name == stricter else {}),
             "method": method,
             "output": {"path": str(folder / name)},
         }
@@ -99,7 +118,8 @@ def main() -> None:
                 source = Path(folder) / "source.parquet"
                 write_records(source, n_rows, seed)
                 for n_quasi in QUASI:
-                    for model in MODELS:
+                    models = [m for m in MODELS if (MODELS[m][0] in FOLLOWING) == (n_quasi == 3)]
+                    for model in models:
                         say(f"measuring {n_rows:,}, {n_quasi}, {model}, seed {seed}")
                         case = [f"{n_rows:,}", str(n_quasi), model, str(seed)]
                         place = Path(folder) / f"{n_quasi} {model}"

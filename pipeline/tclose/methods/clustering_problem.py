@@ -102,9 +102,9 @@ class Clustering:
     ``levels``: of generalisation, if any were chosen; ``block_starts``: where blocks' classes
     begin, of a method that works in blocks. ``alike``: starts much like this one, of which the best
     is searched to its end. ``beside``: finds others by the labels that a search ended with, if
-    searches of them may end with less loss: those that are alike together. ``larger``: makes others
-    of so many records or more, for models that fewer can hardly meet; ``held``: some that meet all
-    that is asked, for the same, if there are any.
+    searches of them may end with less loss: those that are alike together. ``larger``: makes near
+    ones of so many records or more, for models that fewer can hardly meet; ``balanced``: such as
+    are like the table, for the same; ``held``: some that meet all that is asked, if there are any.
     """
 
     labels: Int64
@@ -113,6 +113,7 @@ class Clustering:
     alike: Sequence["Clustering"] = ()
     beside: Callable[[Int64], Sequence[Sequence["Clustering"]]] | None = None
     larger: Callable[[int], "Clustering"] | None = None
+    balanced: Callable[[int], "Clustering"] | None = None
     held: Callable[[], "Clustering | None"] | None = None
 
 

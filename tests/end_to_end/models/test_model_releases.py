@@ -189,6 +189,31 @@ def test_real_data(name, tmp_path):
     assert not any(model.failing_classes for model in made.manifest.privacy.models)
 
 
+@pytest.mark.every_case
+@pytest.mark.parametrize("refine", ["fast", "off"])
+def test_where_a_rare_value_goes_with_others_a_larger_t_loses_hardly_more(refine, tmp_path):
+    """Classes within the share of those who are ill have one who is; a larger t allows them too."""
+    rng = np.random.default_rng(5)
+    n = 3_000
+    columns = {name: rng.normal(size=n).round(4) for name in ("age", "weight", "height")}
+    is_ill = columns["age"] + rng.normal(size=n) / 2 > 1.85
+    table = columns | {"illness": np.where(is_ill, "ill", "well")}
+    pq.write_table(pa.table(table), tmp_path / "in.parquet")
+
+    def made(t):
+        roles = dict.fromkeys(columns, QUASI) | {"illness": CONFIDENTIAL}
+        privacy = {"k": 5, "t": t, "models": [{"name": "distinct-l-diversity", "l": 2}]}
+        method = {"refine": refine}
+        return release(
+            policy_for(tmp_path / "in.parquet", attributes=roles, privacy=privacy, method=method)
+        ).manifest
+
+    larger, smaller = made(0.2), made(0.9 * is_ill.mean())
+    assert larger["classes"]["n_classes"] > 0.8 * smaller["classes"]["n_classes"]
+    lost, lost_by_smaller = (one["information_loss"]["total"] for one in (larger, smaller))
+    assert lost < 1.2 * lost_by_smaller
+
+
 def test_classes_that_have_to_have_rare_values_are_as_many_as_others_have(tmp_path):
     """With k 20 besides, which is stricter, hardly less is lost; halves are not twice as many."""
     rng = np.random.default_rng(11)

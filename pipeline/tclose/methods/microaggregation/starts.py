@@ -122,7 +122,8 @@ def _keep_natural(
         return plain, loss
 
     def cluster(rows: Int64) -> Clustering:
-        return cluster_by_subsets(take_scaled(problem.scaled, rows), _cut(problem, rows))
+        size = int(problem.cut.take.sum()) if problem.cut is not None else problem.k
+        return cluster_by_subsets(take_scaled(problem.scaled, rows), _cut(problem, rows, size))
 
     start = keep_natural(problem, groups, is_natural, cluster)
     merged = merge_above(problem, start.labels, loss, loss)
@@ -147,11 +148,23 @@ def cluster_by_subsets(scaled: Scaled, cut: SubsetCut) -> Clustering:
     return Clustering(labels, block_starts=block_starts)
 
 
-def _cut(problem: ClusteringProblem, rows: Int64) -> SubsetCut:
-    """Subsets of some records, which are in the order of the whole region's subsets."""
+def cluster_balanced(problem: ClusteringProblem, size: int) -> Clustering:
+    """Clusters of so many records or more, each of another subset of all.
+
+    Subsets are of the attribute that the first of the further models is asked of.
+    """
+    rows = np.argsort(problem.codes[problem.privacy_models.by_class[0].attribute], kind="stable")
+    found = cluster_by_subsets(take_scaled(problem.scaled, rows), _cut(problem, rows, size))
+    labels = np.empty_like(found.labels)
+    labels[rows] = found.labels
+    return replace(found, labels=labels)
+
+
+def _cut(problem: ClusteringProblem, rows: Int64, size: int) -> SubsetCut:
+    """As many subsets of some records, in the order in which these are given, as of a cluster."""
     cut = problem.cut
     assert cut is not None
-    n_clusters = max(1, rows.size // int(cut.take.sum()))
+    n_clusters = max(1, rows.size // size)
     n_subsets = rows.size // n_clusters
     sizes = np.full(n_subsets, n_clusters)
     sizes[n_subsets // 2] += rows.size - n_clusters * n_subsets

@@ -62,7 +62,11 @@ class TClosenessFirst(Method):
         """
         from tclose.methods.microaggregation.halved_starts import cluster_held
         from tclose.methods.microaggregation.near_starts import cluster_larger
-        from tclose.methods.microaggregation.starts import choose_start, cluster_by_subsets
+        from tclose.methods.microaggregation.starts import (
+            choose_start,
+            cluster_balanced,
+            cluster_by_subsets,
+        )
 
         assert problem.cut is not None
         plain = cluster_by_subsets(problem.scaled, problem.cut)
@@ -72,8 +76,12 @@ class TClosenessFirst(Method):
         start = choose_start(problem, plain, self._search_ahead)
         if not problem.privacy_models.by_class:
             return start
-        larger, held = partial(cluster_larger, problem), partial(cluster_held, problem)
-        return replace(start, larger=larger, held=held)
+        return replace(
+            start,
+            larger=partial(cluster_larger, problem),
+            balanced=partial(cluster_balanced, problem),
+            held=partial(cluster_held, problem),
+        )
 
     @property
     def _search_ahead(self) -> "Search":

@@ -30,10 +30,10 @@ from tclose.passes.microaggregate.search.compared_searches import (
     SearchRun,
     go_on,
     search_alike,
-    search_for_models,
 )
 from tclose.passes.microaggregate.search.make_refiners import make_person_refiner, make_refiner
 from tclose.passes.microaggregate.search.mend_persons import PersonMender
+from tclose.passes.microaggregate.search.model_searches import search_for_models
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import LEAN
 from tclose.privacy.person_closeness import PersonDemand
@@ -134,8 +134,8 @@ def _make_searches(
     if not plan.search_budget.n_rounds:
         return [*searches, SearchRun(merger)]
     limits = tuple(float(t) for t in plan.max_emds)
-    refiner = make_refiner(*of_records, limits, plan.k, key, n_threads)
-    searches.append(SearchRun(merger, refiner))
+    remake = partial(make_refiner, *of_records, key=key, n_threads=n_threads)
+    searches.append(SearchRun(merger, remake(limits, plan.k), remake=remake))
     if plan.n_records <= FEW_RECORDS and plan.search_budget.n_perturbed:
         searches += [replace(search, budget=LEAN) for search in searches]
     return searches

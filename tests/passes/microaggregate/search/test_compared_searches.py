@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.tables.refined_regions import losing_region, refiner_of
 from tclose.methods.clustering_problem import Clustering
 from tclose.passes.microaggregate import region_clusters
 from tclose.passes.microaggregate.search import compared_searches
@@ -16,9 +15,8 @@ from tclose.passes.microaggregate.search.compared_searches import (
     SearchEnds,
     SearchRun,
     go_on,
-    search_for_models,
 )
-from tclose.passes.plan.search_budget import LEAN, OFF, SearchBudget, choose_search_budget
+from tclose.passes.plan.search_budget import OFF, SearchBudget, choose_search_budget
 
 
 class TestStartsAlike:
@@ -190,63 +188,3 @@ def test_of_ends_that_lose_no_more_that_with_most_classes_is_chosen(
     clusters = found.choose()
     assert clusters.labels.size == ends[chosen][2]
     assert clusters.search_seconds == 2.0 * len(ends)
-
-
-class TestLargerClusters:
-    """Clusters of which models leave few, by their size; the loss of each."""
-
-    n_records = 1000
-
-    def end_of(self, size: int, n_left: int, loss: float) -> Any:
-        n_merged = self.n_records // size - n_left
-        labels = np.arange(self.n_records) % n_left
-        clusters = RegionClusters(labels, n_repaired=n_merged)
-        return SimpleNamespace(searched=np.arange(self.n_records), clusters=clusters, loss=loss)
-
-    def search(
-        self, n_left: int, losses: dict[int, float], *, is_long: bool = True, **budget: Any
-    ) -> list[Any]:
-        """The searches that are run, after one of clusters of 5 of which so many are left.
-
-        As the size and what is spent, if those of larger ones lose so much, by their sizes.
-        """
-        asked: list[Any] = []
-
-        def run(search: Any, size: Any) -> Any:
-            assert search.refiner is None or search.refiner.k == size
-            asked.append((size, "short" if search.budget is LEAN else "long"))
-            return self.end_of(max(size, 1), 2, losses.get(size, 9.0))
-
-        plan = SimpleNamespace(search_budget=SearchBudget(9, **budget), k=5)
-        refiner: Any = refiner_of(losing_region()) if is_long else None
-        merger: Any = SimpleNamespace(plan=plan)
-        ends = SearchEnds(
-            lambda end: (0, end.loss),  # type: ignore[attr-defined]
-            kept=[self.end_of(5, n_left, 5.0)],
-        )
-        start: Any = SimpleNamespace(larger=lambda size: size, held=lambda: 0)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(SearchRun, "run", run)
-            search_for_models(ends, SearchRun(merger, refiner), start, 0.5)
-        self.n_kept = len(ends.kept)
-        return asked
-
-    def test_are_searched_shortly_and_those_that_end_best_at_length(self) -> None:
-        asked = self.search(20, {23: 2.0, 14: 3.0})
-        held, *others = asked
-        assert held == (0, "long")
-        assert others == [(8, "short"), (14, "short"), (23, "short"), (41, "short"), (23, "long")]
-
-    def test_that_lose_more_are_not_kept(self) -> None:
-        self.search(20, {8: 4.0, 14: 3.0, 23: 2.0, 41: 3.0}, is_long=False)
-        assert self.n_kept == 1
-
-    def test_are_not_searched_at_length_where_nothing_is(self) -> None:
-        assert [size for size, _ in self.search(20, {}, is_long=False)] == [0, 8, 14, 23, 41]
-
-    def test_are_not_tried_where_few_classes_fail(self) -> None:
-        assert self.search(150, {}) == [(0, "long")]
-        assert self.search(200, {}) == []
-
-    def test_are_not_tried_where_the_clock_ends_a_search(self) -> None:
-        assert self.search(20, {}, seconds=3.0) == [(0, "long")]

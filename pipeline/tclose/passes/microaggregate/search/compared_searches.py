@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from operator import itemgetter
 
 from tclose.methods.clustering_problem import Clustering
@@ -13,7 +14,7 @@ from tclose.passes.microaggregate.repair.repair_region import Merger
 from tclose.passes.microaggregate.search.mend_persons import PersonMender
 from tclose.passes.microaggregate.search.refine_classes import Refiner
 from tclose.passes.microaggregate.search.rounds import Round, SearchState, still_saves
-from tclose.passes.plan.search_budget import LEAN, SearchBudget
+from tclose.passes.plan.search_budget import SearchBudget
 from tclose.runtime.monitoring.task_shares import part_of_task
 
 # What a search may lose, in times the one that loses least, when they are compared, to go on: after
@@ -22,9 +23,6 @@ NEARLY_BEST = 1.1
 # The same where a part of the budget is spent, as starts that lose alike end far apart: one of
 # Adult that had lost 1.19 times as much as the best ended with .92 of what that did.
 MAY_BE_BEST = 1.2
-# What is left of the classes of a search by merging those that fail, as a share of them, up to
-# which larger ones are tried: the first in times k, each next one in times the one before.
-FEW_MERGED, FIRST_LARGER, EACH_LARGER = 2 / 3, 1.5, 1.75
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +55,15 @@ class SearchRun:
     """The search from a start, and the repair of what it ends with.
 
     ``refiner``: None where nothing is searched; ``mender``: where persons are counted; ``budget``:
-    another one than the plan's.
+    another one than the plan's; ``remake``: the refiner for classes within other distances, of
+    another k.
     """
 
     merger: Merger
     refiner: Refiner | None = None
     mender: PersonMender | None = None
     budget: SearchBudget | None = None
+    remake: Callable[[tuple[float, ...], int], Refiner] | None = None
 
     def run(
         self,
@@ -97,9 +97,11 @@ class SearchRun:
         clusters = RegionClusters(labels, levels, n_repaired, n_violating, rounds, seconds)
         return SearchEnd(self, searched, state, clusters)
 
-    def of_size(self, k: int, budget: SearchBudget | None = None) -> "SearchRun":
-        """The same of classes of so many records or more, if anything is searched."""
-        refiner = None if self.refiner is None else replace(self.refiner, k=k)
+    def held_to(
+        self, k: int, max_emds: Sequence[Fraction], budget: SearchBudget | None = None
+    ) -> "SearchRun":
+        """The same of classes of so many records or more, within such distances."""
+        refiner = None if self.remake is None else self.remake(tuple(map(float, max_emds)), k)
         return replace(self, refiner=refiner, budget=budget or self.budget)
 
 
@@ -213,54 +215,3 @@ def go_on(ends: SearchEnds, begin: float, end: float) -> None:
     for number, one in enumerate(nearly):
         with part_of_task(begin + number * step, begin + (number + 1) * step):
             ends.keep_best([one.go_on()])
-
-
-def search_for_models(ends: SearchEnds, search: SearchRun, start: Clustering, begin: float) -> None:
-    """Make clusters otherwise, where many fail the further models.
-
-    No exchange knows of these models. Classes that fail are merged after all exchanges, with
-    whatever is near, which loses more than if they had been larger from the beginning. So larger
-    ones are searched shortly, as the longer a search is the more classes can fail after it; and at
-    length those of the size that ends best. Those that hold from the beginning are kept as they
-    are.
-
-    ``begin``: the share of the task that is done.
-    """
-    assert start.larger is not None
-    shares = [n_left / n_searched for n_searched, n_left in map(_count_left, ends.kept)]
-    few = [end for end, share in zip(ends.kept, shares, strict=True) if share < FEW_MERGED]
-    if min(shares) < 1 and start.held is not None and (held := start.held()) is not None:
-        ends.keep_best([SearchRun(search.merger).run(held)])
-    if not few or search.merger.plan.search_budget.seconds is not None:
-        return
-    sizes = _list_sizes(few, search.merger.plan.k)
-    step = (1.0 - begin) / (len(sizes) + 1)
-    best: tuple[tuple[int, float], int, Clustering] | None = None
-    for number, size in enumerate(sizes):
-        larger = start.larger(size)
-        with part_of_task(begin + number * step, begin + (number + 1) * step):
-            found = search.of_size(size, LEAN).run(larger)
-        tried = ends.lose(found), size, larger
-        best = tried if best is None else min(best, tried, key=itemgetter(0, 1))
-        ends.keep_best([found])
-        ends.drop_worse()
-    if search.refiner is not None and search.merger.plan.search_budget != LEAN and best:
-        _, size, larger = best
-        with part_of_task(1.0 - step, 1.0):
-            ends.keep_best([search.of_size(size).run(larger)])
-
-
-def _list_sizes(few: Sequence[SearchEnd], k: int) -> list[int]:
-    """Sizes from k on, up to those of the classes that merging has left."""
-    most = max(end.searched.size / _count_left(end)[1] for end in few)
-    sizes, size = [], FIRST_LARGER * k
-    while size <= most:
-        sizes.append(math.ceil(size))
-        size *= EACH_LARGER
-    return sizes
-
-
-def _count_left(end: SearchEnd) -> tuple[int, int]:
-    """The classes of a search, those that are released alike as one, and what merging has left."""
-    n_left = int(end.clusters.labels.max()) + 1
-    return n_left + end.clusters.n_repaired, n_left
