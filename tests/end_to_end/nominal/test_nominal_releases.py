@@ -247,3 +247,23 @@ def test_any_type_may_be_equally_far(declared, column, values, tmp_path):
     said = made.manifest["privacy"]["t"][column]
     assert said["distance"] == "equal"
     assert said["largest_emd"] == pytest.approx(float(found), abs=1e-12)
+
+
+def test_without_a_search_a_larger_t_does_not_end_in_fewer_classes(tmp_path):
+    """Nearly all clusters of k are above t where few values are as far from each other."""
+    rng = np.random.default_rng(1)
+    columns = {name: rng.normal(size=5_000).round(4) for name in ("age", "weight", "height")}
+    early = np.where(columns["weight"] > 0.6, "b", "a")
+    table = columns | {"shift": np.where(columns["age"] > 1.6, "c", early)}
+    pq.write_table(pa.table(table), tmp_path / "in.parquet")
+
+    def made(t):
+        attributes = dict.fromkeys(columns, QUASI) | {"shift": CONFIDENTIAL}
+        privacy, method = {"k": 5, "t": t}, {"refine": "off"}
+        changes = {"attributes": attributes, "privacy": privacy, "method": method}
+        return release(document(tmp_path / "in.parquet", tmp_path, **changes)).manifest
+
+    smaller, larger = made(0.03), made(0.1)
+    assert larger["information_loss"]["total"] < smaller["information_loss"]["total"]
+    assert larger["classes"]["n_classes"] > 2 * smaller["classes"]["n_classes"]
+    assert larger["classes"]["largest"] < 50

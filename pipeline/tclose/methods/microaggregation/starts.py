@@ -5,7 +5,9 @@ Some or all of the records may be clustered otherwise, see `natural_classes`, `n
 `halved_starts`.
 """
 
+import math
 from dataclasses import replace
+from operator import attrgetter
 from typing import Literal
 
 import numpy as np
@@ -18,6 +20,7 @@ from tclose.methods.clustering_problem import (
     Clustering,
     ClusteringProblem,
     SubsetCut,
+    group_classes,
 )
 from tclose.methods.microaggregation.halved_starts import find_halved
 from tclose.methods.microaggregation.natural_classes import find_natural, keep_natural
@@ -28,6 +31,7 @@ from tclose.methods.microaggregation.near_starts import (
 from tclose.methods.released_loss import measure_released
 from tclose.methods.scaling import Scaled, take_scaled
 from tclose.model.array_types import Int64
+from tclose.privacy.t_closeness import find_above
 
 # What halves may lose as a share of another start before a search, or without one: large classes
 # that lose a little less are of less use than small ones.
@@ -40,6 +44,10 @@ HALVED_SHARE_OF_SEARCHED = 4.0
 # In times what a search from near clusters has ended with, what balanced ones may lose to be
 # searched as well: thirty rounds from some that lost 156 times it came to 5 times it.
 MOST_SAVED = 100.0
+# Of balanced clusters that nothing searches, the share above t from which larger ones are tried,
+# and that of these up to which they are; how much larger each is than the one before, and how many.
+MANY_ABOVE, FEW_ABOVE = 1 / 3, 0.1
+EACH_LARGER, MOST_LARGER = 1.5, 5
 # What follows the choice of a start.
 Search = Literal["off", "short", "long"]
 
@@ -67,6 +75,8 @@ def choose_start(
         )
     if search == "long" or (search == "short" and n_records <= FEW_RECORDS):
         return replace(balanced, beside=lambda labels: _find_beside(near, loss, labels))
+    if search == "off" and (larger := _choose_larger(problem, balanced)) is not None:
+        balanced, loss = larger, measure_released(problem.scaled, larger.labels)
     of_near = near.find_before(loss, balanced.labels, is_searched=search != "off")
     start = of_near or balanced
     of_start = loss if of_near is None else measure_released(problem.scaled, start.labels)
@@ -148,12 +158,49 @@ def cluster_by_subsets(scaled: Scaled, cut: SubsetCut) -> Clustering:
     return Clustering(labels, block_starts=block_starts)
 
 
-def cluster_balanced(problem: ClusteringProblem, size: int) -> Clustering:
-    """Clusters of so many records or more, each of another subset of all.
+def _choose_larger(problem: ClusteringProblem, balanced: Clustering) -> Clustering | None:
+    """Balanced clusters or larger ones, merged until they are within t, whichever lose less.
 
-    Subsets are of the attribute that the first of the further models is asked of.
+    Where many are above t, as with few values that are as far from each other, which the size is
+    not made for, and larger ones are not; None where that is not so.
     """
-    rows = np.argsort(problem.codes[problem.privacy_models.by_class[0].attribute], kind="stable")
+    larger = _find_larger(problem, balanced.labels)
+    if larger is None:
+        return None
+    merged = [merge_above(problem, one.labels, np.inf, np.inf) for one in (balanced, larger)]
+    least = min((one for one in merged if one is not None), key=attrgetter("loss"), default=None)
+    return None if least is None else Clustering(least.labels)
+
+
+def _find_larger(problem: ClusteringProblem, labels: Int64) -> Clustering | None:
+    """Balanced clusters of the least of some sizes of which hardly any is above t."""
+    share, attribute = _share_above(problem, labels)
+    size = labels.size / (labels.max() + 1)
+    if share <= MANY_ABOVE:
+        return None
+    for _ in range(MOST_LARGER):
+        size *= EACH_LARGER
+        larger = cluster_balanced(problem, math.ceil(size), attribute)
+        if _share_above(problem, larger.labels)[0] <= FEW_ABOVE:
+            return larger
+    return None
+
+
+def _share_above(problem: ClusteringProblem, labels: Int64) -> tuple[float, int]:
+    """The largest share of classes above t in an attribute without an order, and which that is."""
+    order, starts = group_classes(labels)
+    shares = [(0.0, 0)]
+    for a, distribution in enumerate(problem.distributions):
+        if distribution.metric is not None:
+            of_one = problem.codes[a : a + 1], (distribution,), problem.max_emds[a : a + 1]
+            above = find_above(order, starts, *of_one)
+            shares.append((above.size / (starts.size - 1), a))
+    return max(shares)
+
+
+def cluster_balanced(problem: ClusteringProblem, size: int, attribute: int) -> Clustering:
+    """Clusters of so many records or more, each of another subset of all, by an attribute."""
+    rows = np.argsort(problem.codes[attribute], kind="stable")
     found = cluster_by_subsets(take_scaled(problem.scaled, rows), _cut(problem, rows, size))
     labels = np.empty_like(found.labels)
     labels[rows] = found.labels

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class TClosenessFirst(Method):
     """Clusters within t by construction, in blocks of near records."""
 
-    version: ClassVar[int] = 17
+    version: ClassVar[int] = 18
     cuts_by_subsets: ClassVar[bool] = True
     counts_persons: ClassVar[bool] = True
 
@@ -76,10 +76,11 @@ class TClosenessFirst(Method):
         start = choose_start(problem, plain, self._search_ahead)
         if not problem.privacy_models.by_class:
             return start
+        of_model = problem.privacy_models.by_class[0].attribute
         return replace(
             start,
             larger=partial(cluster_larger, problem),
-            balanced=partial(cluster_balanced, problem),
+            balanced=partial(cluster_balanced, problem, attribute=of_model),
             held=partial(cluster_held, problem),
         )
 
