@@ -48,6 +48,7 @@ from tclose.releases.report.public_report import (
 from tclose.releases.report.svg_charts import draw_pairs
 from tclose.releases.report.unique_records import show_uniques
 
+_MOST_FILES = 20
 _SIGNED = ("Name", "Function", "Date", "Signature")
 
 
@@ -340,12 +341,19 @@ def _show_clauses(manifest: InternalManifest) -> str:
 def _show_provenance(manifest: InternalManifest) -> str:
     seconds = sum(manifest.seconds.values())
     pairs = [
-        ("input files", f"{len(manifest.inputs):,}"),
+        ("records read", "-" if manifest.records_read is None else f"{manifest.records_read:,}"),
         ("plan, SHA-256", (manifest.plan_sha256 or "")[:16]),
         ("made by", manifest.run.user or "unknown"),
         ("seconds", f"{seconds:,.3g}"),
     ]
-    return section("provenance", "How it was made", facts(pairs))
+    n_more = len(manifest.inputs) - _MOST_FILES
+    more = f", and {n_more:,} more, which internal/manifest.json lists" if n_more > 0 else ""
+    files = data_table(
+        f"Input files{more}",
+        ("file", "bytes", "SHA-256 begins with"),
+        [(f.name, f"{f.n_bytes:,}", f.sha256[:16]) for f in manifest.inputs[:_MOST_FILES]],
+    )
+    return section("provenance", "How it was made", facts(pairs), files)
 
 
 def _leave_room() -> str:
