@@ -34,8 +34,9 @@ FEW_MERGED = 2 / 3
 FIRST_LARGER, EACH_LARGER = 1.5, 1.75
 # Distances of closer ones: each at most so much of the one before; and how many are tried.
 EACH_CLOSER, MOST_CLOSER = 0.75, 6
-# The share of balanced clusters that meet the models where they are searched.
-NEARLY_ALL = 0.9
+# The share of balanced clusters that meet the models where they are searched; and how often the
+# steps between sizes are halved to find the least.
+NEARLY_ALL, HALVINGS = 0.9, 2
 # Digits of a distance that classes are made within: it is below that of those that fail.
 _DIGITS = 10**6
 
@@ -135,15 +136,32 @@ def _try_closer(trials: _Trials, end: SearchEnd, start: Clustering, sizes: Seque
 
 
 def _find_balanced(merger: Merger, start: Clustering, sizes: Sequence[int]) -> Clustering | None:
-    """Balanced clusters of the least size of which nearly all meet the models; None if none do."""
-    assert start.balanced is not None
-    models, codes = merger.plan.privacy_models.by_class, merger.records.codes
+    """Balanced clusters of nearly the least size of which nearly all meet the models, if any do."""
+    found, too_small = None, merger.plan.k
+    size = too_small
     for size in sizes:
-        made = start.balanced(size)
-        order, starts = group_classes(made.labels)
-        if meet_all(models, starts, codes[:, order], merger.distributions).mean() >= NEARLY_ALL:
-            return made
-    return None
+        if (found := _balance(merger, start, size)) is not None:
+            break
+        too_small = size
+    if found is None:
+        return None
+    for _ in range(HALVINGS):
+        between = math.ceil(math.sqrt(too_small * size))
+        if (smaller := _balance(merger, start, between)) is None:
+            too_small = between
+        else:
+            found, size = smaller, between
+    return found
+
+
+def _balance(merger: Merger, start: Clustering, size: int) -> Clustering | None:
+    """Balanced clusters of so many records, if nearly all meet the models."""
+    assert start.balanced is not None
+    made = start.balanced(size)
+    order, starts = group_classes(made.labels)
+    models, codes = merger.plan.privacy_models.by_class, merger.records.codes[:, order]
+    holds = meet_all(models, starts, codes, merger.distributions)
+    return made if holds.mean() >= NEARLY_ALL else None
 
 
 def _find_closer(
