@@ -119,8 +119,8 @@ COME_AND_GO = WarningKind(
 CARRIED_DISTINCT = WarningKind(
     "TC-W017",
     "non-confidential values nearly all distinct",
-    "make it an identifier, or leave it out; round or group its values (round, bands, groups) if "
-    "they are needed; accept the number where nobody outside can have them",
+    "make it an identifier, or leave it out; round its values, or release bands of them (round, "
+    "bands), if they are needed; accept the number where nobody outside can have them",
 )
 
 KINDS = {

@@ -57,7 +57,7 @@ def _read_together(partition: Partition, source: Source, digests: InputDigests) 
         pieces.append(table.select(names))
         others = table.drop_columns(names)
         passthrough = passthrough.merge(measure_widths(others))
-        sampled.append(_sample_values(others, partition.first_position + at, source))
+        sampled.append(_sample_carried(others, partition.first_position + at, source))
         table_digests.append(digests.digest(raw))
         at += len(raw)
     present = [digest for digest in table_digests if digest is not None]
@@ -94,7 +94,7 @@ def _read_group(
     for raw in read_raw_batches(partition, group):
         table = prepare_table(raw, group.prepared)
         widths = widths.merge(measure_widths(table))
-        sampled.append(_sample_values(table, partition.first_position + at, source))
+        sampled.append(_sample_carried(table, partition.first_position + at, source))
         records = raw if mask is None else raw.filter(mask.slice(at, len(raw)))
         parts.append(digests.hash_columns(records))
         at += len(raw)
@@ -102,10 +102,23 @@ def _read_group(
     return widths, join_hashes(present) if present else None, join_samples(sampled)
 
 
-def _sample_values(table: pa.Table, first: int, source: Source) -> dict[str, Int64]:
-    """Sample the values of columns; records are drawn by position, the first's given, and seed."""
-    rows = sampled_rows(np.arange(first, first + len(table)), source.seed, source.known_share)
-    sample = table.take(pa.array(rows))
+def _sample_carried(table: pa.Table, first: int, source: Source) -> dict[str, Int64]:
+    """Sample the values of pass-through columns; ``first``: the position of the first record."""
+    return sample_values(table, np.arange(first, first + len(table)), source)
+
+
+def sample_values(table: pa.Table, positions: Int64, source: Source) -> dict[str, Int64]:
+    """Sample the values of columns, but missing ones: numbers that are equal where they are.
+
+    Parameters
+    ----------
+    positions : int64 (n,): of the records in the input, by which and the seed they are drawn
+
+    Returns
+    -------
+    by column, int64 (m,)
+    """
+    sample = table.take(pa.array(sampled_rows(positions, source.seed, source.known_share)))
     return {
         name: number_values(sample[name].combine_chunks().drop_null())
         for name in sample.column_names

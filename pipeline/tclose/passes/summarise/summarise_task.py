@@ -16,7 +16,6 @@ from tclose.data.value_counts import (
     confidential_keys,
     count_values,
     merge_counts,
-    number_values,
     sampled_rows,
     summarise_table,
 )
@@ -37,7 +36,7 @@ from tclose.passes.summarise.records import (
     split_release_partitions,
     write_counts,
 )
-from tclose.passes.summarise.streaming import stream_partition
+from tclose.passes.summarise.streaming import sample_values, stream_partition
 from tclose.privacy.joint import number_combinations
 from tclose.runtime.artifacts.arrays import ArrayFile, TableFile
 from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
@@ -120,7 +119,7 @@ def summarise_task(
         pending.new(SAMPLE).write(records.take(pa.array(rows)))
     return PartitionSummary(
         summary, tuple(spans), tuple(joint_spans), streamed.digest, streamed.passthrough,
-        _sample_keys(records, positions, source), _sample_values(records, positions, source),
+        _sample_keys(records, positions, source), sample_values(records, positions, source),
         streamed.carried,
     )  # fmt: skip
 
@@ -137,13 +136,6 @@ def _sample_keys(records: pa.Table, positions: Int64, source: Source) -> dict[st
     )
     sample = records.select(source.scaled).take(pa.array(rows))
     return {name: to_keys(sample[name].combine_chunks(), name) for name in source.scaled}
-
-
-def _sample_values(records: pa.Table, positions: Int64, source: Source) -> dict[str, Int64]:
-    """Sample the values of deciding columns; records are drawn by position and seed."""
-    rows = sampled_rows(positions, source.seed, source.known_share)
-    sample = records.take(pa.array(rows))
-    return {name: number_values(sample[name].combine_chunks()) for name in sample.column_names}
 
 
 def _write_joint(
