@@ -134,6 +134,7 @@ def test_audit_without_the_format(
     release = publish(document_of(source, tmp_path, "arrow")).release
     FORMATS.unregister("arrow")
     manifest = parse_manifest((release / "manifest.json").read_bytes())
+    capsys.readouterr()
     told = "made with the format of .arrow files, which is not installed here: install the dist"
     try:
         assert main(["audit", str(release)]) == 2

@@ -90,7 +90,7 @@ def test_another_release_of_the_same_input(change: str, section: str | None, run
     for text in (planned, told):
         assert text.count("1 release of the same input is in the output folder already") == 1
         assert f"already: {first} (other {section}); anyone with two can tell records apart" in text
-        assert "remove the others (tclose prune removes the oldest" in text
+        assert "remove the others: tclose rollback makes the one that stays current" in text
         assert "warning TC-W014" in text
     assert f"also released as {first}" in out
     assert runs.beside(name) == [{"release": first, "differs": [section]}]
