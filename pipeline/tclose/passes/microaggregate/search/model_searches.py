@@ -32,8 +32,9 @@ from tclose.runtime.monitoring.task_shares import part_of_task
 FEW_MERGED = 2 / 3
 # Sizes of larger ones: the first in times k, each next one in times the one before.
 FIRST_LARGER, EACH_LARGER = 1.5, 1.75
-# Distances of closer ones: each at most so much of the one before; and how many are tried.
-EACH_CLOSER, MOST_CLOSER = 0.75, 6
+# Distances of closer ones: each at most so much of the one before; how many are tried, as long as
+# each loses so much of what the one before did.
+EACH_CLOSER, MOST_CLOSER, WORTH_CLOSER = 0.75, 6, 0.98
 # The share of balanced clusters that meet the models where they are searched; and how often the
 # steps between sizes are halved to find the least.
 NEARLY_ALL, HALVINGS = 0.9, 2
@@ -131,7 +132,7 @@ def _try_closer(trials: _Trials, end: SearchEnd, start: Clustering, sizes: Seque
         limits = closer
         end = trials.try_shortly((plan.k, limits), made)
         before, lost = lost, trials.ends.lose(end)
-        if lost >= before:
+        if lost >= (before[0], WORTH_CLOSER * before[1]):
             return
 
 
