@@ -71,6 +71,17 @@ def test_columns_that_are_carried_are_sampled_however_they_are_read(
     assert len(set(zip(ages, numbers, strict=True))) == len(set(ages)) == len(set(numbers))
 
 
+def test_long_texts_are_told_apart_by_their_beginnings(tmp_path: Path) -> None:
+    texts = ["a" * 5_000 + str(i) for i in range(N_RECORDS)]
+    source = write_parquet(tmp_path / "people.parquet", people(N_RECORDS, note=texts))
+    roles = {"age": "quasi-identifier", "sex": "quasi-identifier", "pay": "confidential"}
+    document = policy_for(source, attributes=roles | {"note": "non-confidential"})
+    run = Run(parse_policy(document), "trial", tmp_path / "work", InProcess())
+    run_pipeline(RELEASE.until(INPUT_SUMMARY), run, Progress("none"))
+    numbers = run.workspace.load(INPUT_SUMMARY).carried["note"]
+    assert (numbers.size, np.unique(numbers).size) == (N_RECORDS, 1)
+
+
 def test_release_partitions_have_spans_of_their_own(tmp_path: Path) -> None:
     attributes = {"age": "quasi-identifier", "sex": "non-confidential", "pay": "confidential"}
     output = {"path": str(tmp_path / "releases"), "partition_by": ["sex"]}
