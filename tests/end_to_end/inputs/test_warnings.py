@@ -2,6 +2,8 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ import yaml
 
 from support.pages import ROOT
 from tclose.cli.main import main
+from tclose.model.column_terms import Role
+from tclose.passes.plan.notices.plan_warnings import warn_of_carried
 from tclose.policy.warning_kinds import KINDS
 
 N = 600
@@ -93,6 +97,14 @@ class TestCases:
         assert said["TC-W017"]["columns"] == ["salary"]
         assert f"{N} of {N} values" in said["TC-W017"]["message"]
         assert planned(capsys, write(tmp_path, roles | {"salary": "identifier"})) == {}
+
+    def test_of_a_sample_few_repeat_a_value_that_each_record_shares(self):
+        """Of 10,000 of a million records with 100,000 values some 480 do."""
+        column = SimpleNamespace(name="id", role=Role.NON_CONFIDENTIAL)
+        plan: Any = SimpleNamespace(passthrough=[column])
+        drawn = RNG.choice(1_000_000, 10_000, replace=False)
+        assert not list(warn_of_carried(plan, {"id": drawn % 100_000}, 0.01))
+        assert len(list(warn_of_carried(plan, {"id": drawn}, 0.01))) == 1
 
     def test_values_without_protection_that_records_share_do_not(self, tmp_path, capsys):
         roles = {"sex": QUASI, "grade": SECRET, "city": "non-confidential"}

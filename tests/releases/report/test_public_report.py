@@ -347,7 +347,7 @@ def test_a_manifest_makes_it_again(made):
     ("keys", "words"),
     [
         ({"method": {"name": "mondrian"}}, "Exact values of generalised columns"),
-        ({"method": {"name": "k-anonymity-first"}}, "spread is understated"),
+        ({"method": {"name": "k-anonymity-first"}}, "spread within classes is lost"),
     ],
 )
 def test_other_methods_have_other_words(tmp_path, keys, words):

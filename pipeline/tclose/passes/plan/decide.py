@@ -85,7 +85,7 @@ def decide_plan(context: PassContext) -> None:
     warnings = (
         *find_warnings(plan, summary.table, load_distributions(context.workspace, plan)),
         *warn_of_telling_columns(plan, summary.sampled),
-        *warn_of_carried(plan, summary.carried),
+        *warn_of_carried(plan, summary.carried, summary.source.known_share),
         *warn_of_shared_persons(run, sketches),
         *warn_of_kept_persons(plan),
         *warn_of_turnover(series),

@@ -230,7 +230,7 @@ def check_key(key: bytes | None, store: Store) -> bytes:
     if key is None or len(key) != KEY_BYTES:
         raise OutputError(
             f"output {store.private(KEY_FILE)}: is not a release key; put back the {KEY_BYTES} "
-            "bytes it had, with which all releases beside it were made"
+            "bytes it had, or remove it if no release was made with it"
         )
     return key
 

@@ -34,6 +34,7 @@ from tclose.releases.repository.contents import (
     DOCUMENTS,
     KEY_BYTES,
     KEY_FILE,
+    MANIFEST,
     check_key,
     file_sha256,
     is_intact,
@@ -177,8 +178,11 @@ class ReleaseRepository:
 
     def _find_released_name(self) -> str | None:
         """A name below the output folder that has releases."""
-        folders = [folder for folder in list_folders(self.output) if not is_closed(folder)]
-        return next((show_name(f.name) for f in folders if open_store(f).ids()), None)
+        for folder in list_folders(self.output):
+            ids = [] if is_closed(folder) else open_store(folder).ids()
+            if any((folder / release_id / MANIFEST).is_file() for release_id in ids):
+                return show_name(folder.name)
+        return None
 
     def find_release_key(self) -> bytes | None:
         """The secret, for those who write nothing; None where it is not there or not readable."""

@@ -64,7 +64,8 @@ def read_believed(path: Path) -> bytes:
     except UntrustedError as error:
         raise OutputError(
             f"{error}; others may know it, or have put it there. If nobody did, give it to this "
-            f"user and `chmod 600` it; if somebody may have, remove it; and {_ONE_USER}"
+            "user and `chmod 600` it; if somebody may have, release into another folder; and "
+            f"{_ONE_USER}"
         ) from None
 
 

@@ -62,24 +62,28 @@ def find_warnings(
     )
 
 
-def warn_of_carried(plan: Plan, carried: Mapping[str, Int64]) -> Iterator[PlanWarning]:
+def warn_of_carried(
+    plan: Plan, carried: Mapping[str, Int64], share: float
+) -> Iterator[PlanWarning]:
     """Find columns without protection of which nearly every record has a value of its own.
 
     Parameters
     ----------
     carried : numbers of the values of some records by column, equal where values are: int64 (n,)
+    share : of all records that these are; of few, two that share a value are as seldom among them
     """
     unprotected = [c.name for c in plan.passthrough if c.role is Role.NON_CONFIDENTIAL]
     for name in unprotected:
         values = carried.get(name, np.empty(0, dtype=np.int64))
         n_distinct = np.unique(values).size
-        if values.size < _FEW or n_distinct < NEARLY_ALL * values.size:
+        most_repeated = (1 - NEARLY_ALL) * values.size * share
+        if values.size < _FEW or values.size - n_distinct > most_repeated:
             continue
         yield make_warning(
             warning_kinds.CARRIED_DISTINCT,
             f"column {name!r} is released as it is, and {n_distinct:,} of {values.size:,} values "
-            "that were looked at differ: whoever knows one of them finds the record, and reads its "
-            "confidential values, whatever k and t are",
+            "that were looked at differ: whoever knows one of them finds the record, and what else "
+            "stands in it, whatever k and t are",
             [name],
         )
 
