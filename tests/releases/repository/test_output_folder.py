@@ -37,7 +37,9 @@ class TestKey:
     def test_one_that_is_open_to_others_is_refused(self, mode, released, source):
         key = key_of(released)
         key.chmod(mode)
-        refused = rf"release-key: is open to others \(mode {mode:04o}\).*chmod 600.*into another folder"
+        refused = (
+            rf"release-key: is open to others \(mode {mode:04o}\).*chmod 600.*into another folder"
+        )
         with pytest.raises(OutputError, match=refused):
             release(policy_for(source))
         with pytest.raises(OutputError, match=refused):
