@@ -81,11 +81,11 @@ def find_word(name: str, words: str) -> str | None:
     return next((w for p in compounds for w in known if len(w) >= _LONG and w in p), None)
 
 
-def find_weight(name: str) -> str | None:
-    """Return the word by which a column's name says that it weighs records of a sample."""
+def weighs_records(name: str) -> bool:
+    """Return whether a column's name says that it weighs the records of a sample."""
     parts = set(split_name(name))
     of_records = bool(parts & set(_WEIGHTS.split())) and bool(parts & set(_OF_RECORDS.split()))
-    return name if of_records else find_word(name, WEIGHT)
+    return of_records or find_word(name, WEIGHT) is not None
 
 
 def is_code(name: str) -> bool:

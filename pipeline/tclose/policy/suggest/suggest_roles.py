@@ -11,9 +11,9 @@ from tclose.policy.suggest.column_words import (
     NAMES_OF_THINGS,
     NUMBERED,
     PERSON,
-    find_weight,
     find_word,
     split_name,
+    weighs_records,
 )
 
 MOST_CONFIDENTIAL = 3
@@ -76,7 +76,7 @@ def _find_identifier(profile: ColumnProfile) -> str | None:
         return f"names or reaches a person (name: {person})"
     if not profile.name.strip() or profile.name == "__null_dask_index__":
         return "has no name, which a released column needs"
-    if find_weight(profile.name) is not None:
+    if weighs_records(profile.name):
         return "a sampling weight: many of them single a record out"
     return _find_number(profile) or (_find_text(profile) if profile.kind is Kind.NOMINAL else None)
 
