@@ -202,6 +202,27 @@ def test_audit_and_the_next_release_see_that_an_earlier_one_was_changed(
         copied.publish(3)
 
 
+@pytest.mark.parametrize("section", [None, "other"])
+def test_release_that_was_written_out_of_its_series(
+    copied: SeriesMonths, made: list[Released], section: str | None
+) -> None:
+    """The next one would be held to the others alone."""
+    last = copied.folder / "releases" / "panel-2" / made[2].folder.name
+    path = last / "internal" / "manifest.json"
+    document = json.loads(path.read_text())
+    if section is None:
+        del document["over_time"]
+    else:
+        document["over_time"]["series"] = section
+    path.write_text(json.dumps(document))
+    message = r"panel-2/.*: is not as it was published .*whether it is of series 'panel'"
+    with pytest.raises(OutputError, match=message):
+        copied.publish(3)
+    earlier = copied.folder / "releases" / "panel-1" / made[1].folder.name
+    [found] = add_series(audit_release(earlier)).findings
+    assert "whether it is of series 'panel'" in found
+
+
 def test_audit_of_other_releases(
     copied: SeriesMonths, made: list[Released], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ Nothing outside the release is read, whatever its manifest lists or its links po
 import contextlib
 import hashlib
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 from tclose.data.places.bucket_paths import BucketPath
@@ -193,14 +194,18 @@ def _find_other_register(release: Location, internal: InternalManifest) -> list[
     return []
 
 
-def find_broken_seals(release: Location) -> list[str]:
+def find_broken_seals(release: Location, names: Collection[str] | None = None) -> list[str]:
     """Manifests and internal files that are not as they were published, where that can be seen.
 
     It takes the release key. Where that is at hand seals are due, whatever the manifest says of its
     format: who takes them away can write that, too.
+
+    Parameters
+    ----------
+    names : of the files that are looked at, by their paths in the release; None: all
     """
     key = find_key(release)
-    return [] if key is None else verify_signatures(release, key)
+    return [] if key is None else verify_signatures(release, key, names)
 
 
 def find_key(release: Location) -> bytes | None:

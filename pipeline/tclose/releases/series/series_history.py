@@ -9,12 +9,17 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tclose.data.places.locations import Location
+from tclose.data.places.locations import INTERNAL, Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import OutputError
 from tclose.releases.composition.noise_draws import find_releases
 from tclose.releases.manifest.inside_sections import SeriesEntry
-from tclose.releases.repository.contents import MANIFEST, open_store, read_origin
+from tclose.releases.repository.contents import (
+    MANIFEST,
+    find_broken_seals,
+    open_store,
+    read_origin,
+)
 from tclose.releases.repository.name_folders import is_closed
 from tclose.releases.repository.repository import ReleaseRepository
 
@@ -51,8 +56,8 @@ def list_series(output: Location, series: str) -> tuple[SeriesRelease, ...]:
     Raises
     ------
     OutputError
-        An internal manifest is damaged, or a folder closed to this user, so that it cannot be told
-        which releases are of the series; or two of them have one number.
+        An internal manifest is damaged or was changed, or a folder closed to this user, so that it
+        cannot be told which releases are of the series; or two of them have one number.
     """
     by_number: dict[int, SeriesRelease] = {}
     for place in _find_published(output):
@@ -71,11 +76,21 @@ def list_series(output: Location, series: str) -> tuple[SeriesRelease, ...]:
             )
         entry = None if origin is None else origin.over_time
         if entry is None or entry.series != series:
+            _check_seal(place, series)
             continue
         if entry.number in by_number:
             raise _same_number(SeriesRelease(place, entry), by_number[entry.number])
         by_number[entry.number] = SeriesRelease(place, entry)
     return tuple(by_number[number] for number in sorted(by_number))
+
+
+def _check_seal(place: Location, series: str) -> None:
+    """See that a release that says it is not of a series said so when it was published."""
+    if broken := find_broken_seals(place, (f"{INTERNAL}/{MANIFEST}",)):
+        raise OutputError(
+            f"release {place}: is not as it was published ({broken[0]}), so it cannot be told "
+            f"whether it is of series {series!r}; put it back as it was"
+        )
 
 
 def check_number(place: Location) -> None:

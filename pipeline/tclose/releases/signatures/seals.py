@@ -8,7 +8,7 @@ key nor seals, and audits it by its rows.
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from pydantic import Field
 
@@ -62,8 +62,10 @@ def _seal(key: bytes, release_id: str, name: str, content: bytes) -> str:
     return hmac.new(key, message, hashlib.sha256).hexdigest()
 
 
-def verify_signatures(release: Location, key: bytes) -> list[str]:
-    """List the sealed files that are not as published."""
+def verify_signatures(
+    release: Location, key: bytes, names: Collection[str] | None = None
+) -> list[str]:
+    """List the sealed files, or those of these names, that are not as published."""
     internal = internal_of(release)
     inside = list_internal(release)
     try:
@@ -77,7 +79,8 @@ def verify_signatures(release: Location, key: bytes) -> list[str]:
     if not isinstance(seals, dict) or seals.keys() != places.keys() or _dump(seals) != written:
         return [f"internal/{SEAL_FILE}: is damaged"]
     changed, broken = [], []
-    for name, place in places.items():
+    for name in places if names is None else names:
+        place = places[name]
         try:
             content = read_bounded(place, _MOST_BYTES)
         except (OSError, MalformedError, ForbiddenError):
