@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.overview import NOT_MET, render_overview
+
 PREAMBLE = (
     "# Measured\n\n"
     "Each section names the command that wrote it and the machine. `make bench` measures some of "
@@ -43,7 +45,7 @@ class Target:
         """A row of `TARGET_COLUMNS`."""
         wanted = f"{'at least' if self.at_least else 'at most'} {self.bound:g}"
         found = "-" if self.found is None else f"{self.found:.5g}"
-        verdict = "met" if self.is_met else "**not met**"
+        verdict = "met" if self.is_met else NOT_MET
         return [self.what, wanted, found, verdict if self.found is not None else "not measured"]
 
 
@@ -101,8 +103,9 @@ def replace_sections(text: str, measured: dict[str, str]) -> str:
     by_hand = sections.pop(BY_HAND, None)
     if by_hand is not None:
         sections[BY_HAND] = by_hand
-    parts = [PREAMBLE, *(f"## {title}\n\n{body.strip()}" for title, body in sections.items())]
-    return "\n\n".join(parts) + "\n"
+    parts = [f"## {title}\n\n{body.strip()}" for title, body in sections.items()]
+    overview = [render_overview(sections)] if sections else []
+    return "\n\n".join([PREAMBLE, *overview, *parts]) + "\n"
 
 
 def _keep_note(before: str, body: str) -> str:

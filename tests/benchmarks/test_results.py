@@ -22,7 +22,8 @@ PAGE = replace_sections("", {"Time": "first\n\n### inner", BY_HAND: "| a |\n| --
 
 class TestSections:
     def test_page_begins_with_the_preamble_and_ends_with_runs_by_hand(self):
-        assert PAGE.startswith(f"{PREAMBLE}\n\n## Time\n\nfirst\n")
+        assert PAGE.startswith(f"{PREAMBLE}\n\n- Sections: [Time](#time), [Loss](#loss), ")
+        assert "[Run by hand](#run-by-hand)\n\n## Time\n\nfirst\n" in PAGE
         assert list(read_sections(PAGE)) == ["Time", "Loss", BY_HAND]
         assert PAGE.endswith("| --- |\n")
 
@@ -49,6 +50,20 @@ class TestSections:
         update_page(path, {"Loss": "1"})
         update_page(path, {"Time": "2"})
         assert read_sections(path.read_text()) == {"Loss": "1", "Time": "2"}
+
+
+class TestOverview:
+    def test_sections_of_one_subject_stand_together(self):
+        page = replace_sections("", {"Loss": "x", "Time: 1,000 `a`": "y", "Loss: far, k 5": "z"})
+        assert "- Loss: [in general](#loss), [far, k 5](#loss-far-k-5)\n" in page
+        assert "\n- Others: [Time: 1,000 `a`](#time-1000-a)\n" in page
+
+    def test_what_is_not_met_is_told_at_the_top(self):
+        targets = [Target("a", 2, 3.0), Target("b", 2, 1.0), Target("c", 2, None)]
+        page = replace_sections("", {"Time": render_targets(targets)})
+        overview, _ = page.split("\n## Time\n")
+        assert overview.splitlines()[-1] == "| [Time](#time) | a | at most 2 | 3 |"
+        assert "Wanted, and not met" not in replace_sections("", {"Time": "| a | met |"})
 
 
 class TestAppendRow:
