@@ -25,6 +25,11 @@ class TestParquet:
         path.write_bytes(path.read_bytes()[:-20])
         refuse(policy_for(path), "people.parquet: is not a complete Parquet file")
 
+    def test_damaged_at_the_beginning(self, tmp_path, refuse):
+        path = write_parquet(tmp_path / "people.parquet", with_secret())
+        path.write_bytes(b"\0\0\0\0" + path.read_bytes()[4:])
+        refuse(policy_for(path), "people.parquet: is not a complete Parquet file")
+
     def test_csv_by_another_name(self, tmp_path, refuse):
         path = write_csv(tmp_path / "people.parquet", with_secret())
         document = policy_for(path, input={"path": str(path), "format": "parquet"})

@@ -283,10 +283,15 @@ def open_parquet(
         is_of_network = isinstance(error, (TimeoutError, ConnectionError))
         if is_of_network or (isinstance(error, OSError) and error.errno is not None):
             raise  # not pyarrow's: it has no number for a damaged file
-        raise DataError(
-            f"file {name}: is not a complete Parquet file (truncated, damaged or encrypted); "
-            "produce it again"
-        ) from None
+        raise damaged_parquet(name) from None
+
+
+def damaged_parquet(name: str) -> DataError:
+    """Return the error of a Parquet file that cannot be read."""
+    return DataError(
+        f"file {name}: is not a complete Parquet file (truncated, damaged or encrypted); produce "
+        "it again"
+    )
 
 
 def _is_local(stream: BinaryIO) -> bool:

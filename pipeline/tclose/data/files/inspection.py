@@ -12,6 +12,7 @@ from tclose.data.files import csv_chunks
 from tclose.data.files.column_names import check_distinct_names, compare_names
 from tclose.data.files.input_files import (
     BLOCK_BYTES,
+    damaged_parquet,
     file_stamp,
     open_input,
     open_parquet,
@@ -48,6 +49,7 @@ _OTHER_KINDS = (
     (rb"ORC.*[\x00-\x08]", "an ORC file; write its table as Parquet"),
 )
 _PARQUET_MARK = b"PAR1"
+_PARQUET_SUFFIXES = (".parquet", ".pq")
 _HEAD_BYTES = 50
 
 
@@ -102,7 +104,7 @@ def recognise_format(path: str, name: str) -> str:
     Raises
     ------
     DataError
-        It is empty, compressed, or of another kind: a workbook, Arrow, ORC.
+        It is empty, compressed, damaged, or of another kind: a workbook, Arrow, ORC.
     """
     with reading_file(name):
         return _recognise(path, _read_head(path), name)
@@ -119,8 +121,11 @@ def _recognise(path: str, head: bytes, name: str) -> str:
     for begin, words in _OTHER_KINDS:
         if re.match(begin, head, re.DOTALL):
             raise DataError(f"file {name}: is {words}")
-    is_parquet = _begins_as_parquet(head) or _is_between_marks(path, head)
-    return "parquet" if is_parquet else "csv"
+    if _begins_as_parquet(head) or _is_between_marks(path, head):
+        return "parquet"
+    if name.lower().endswith(_PARQUET_SUFFIXES) and b"\0" in head:
+        raise damaged_parquet(name)
+    return "csv"
 
 
 def _begins_as_parquet(head: bytes) -> bool:
