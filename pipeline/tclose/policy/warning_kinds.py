@@ -122,6 +122,12 @@ CARRIED_DISTINCT = WarningKind(
     "make it an identifier, or leave it out; round its values, or release bands of them (round, "
     "bands), if they are needed; accept the number where nobody outside can have them",
 )
+WRITTEN_APART = WarningKind(
+    "TC-W018",
+    "values that differ in capitals or blanks alone",
+    "write values that mean the same alike in the data; accept the number where capitals matter, "
+    "as in codes",
+)
 
 KINDS = {
     kind.code: kind
@@ -143,5 +149,6 @@ KINDS = {
         NOISE_AGAIN,
         COME_AND_GO,
         CARRIED_DISTINCT,
+        WRITTEN_APART,
     )
 }

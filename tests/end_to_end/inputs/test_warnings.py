@@ -110,6 +110,20 @@ class TestCases:
         roles = {"sex": QUASI, "grade": SECRET, "city": "non-confidential"}
         assert planned(capsys, write(tmp_path, roles)) == {}
 
+    def test_categories_that_differ_in_capitals_or_blanks_alone(
+        self, tmp_path, capsys, monkeypatch
+    ):
+        written = ["m", "M", "f", "F ", "x"]
+        monkeypatch.setitem(COLUMNS, "sex", [written[i % 5] for i in range(N)])
+        monkeypatch.setitem(COLUMNS, "grade", ["ill", "Ill"] * (N // 2))
+        roles = {"sex": QUASI, "grade": {"role": SECRET, "type": "nominal"}, "city": QUASI}
+        assert main(["plan", write(tmp_path, roles), "--json", "--quiet"]) == 0
+        warnings = json.loads(capsys.readouterr().out)["warnings"]
+        said = [w for w in warnings if w["code"] == "TC-W018"]
+        assert [w["columns"] for w in said] == [["sex"], ["grade"]]
+        assert "4 of its 5 values" in said[0]["message"]
+        assert "2 of its 2 values" in said[1]["message"]
+
     def test_gaps_that_cost_records_are_named_by_column(self, tmp_path, capsys):
         roles = {"sex": QUASI, "grade": SECRET, "bonus": SECRET}
         policy = write(tmp_path, roles, missing="drop")

@@ -131,6 +131,10 @@ class TestKinds:
         assert found.has_blanks is has_blanks
         assert found.is_faulty is has_blanks
 
+    def test_values_that_differ_in_capitals_alone(self):
+        found = profile_column("x", pa.chunked_array([["a", "A", "b"] * 50]), PLAIN, ())
+        assert (found.n_alike, found.n_distinct) == (2, 3)
+
 
 @pytest.mark.parametrize(
     ("name", "parts"),

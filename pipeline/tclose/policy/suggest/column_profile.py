@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from tclose.data.files.text_formats import TextFormat, rewrite_texts
 from tclose.data.files.type_inference import count_texts
 from tclose.data.keys import is_number, is_text, natural_kind
+from tclose.data.preparation.alike_texts import count_alike
 from tclose.model.array_types import Float64
 from tclose.model.column_terms import Kind
 from tclose.policy.suggest.column_words import is_code
@@ -39,7 +40,8 @@ class ColumnProfile:
     words of a text; ``is_sequence``: numbers that count up; ``n_odd``: texts among numbers or
     dates; ``is_even``: whole numbers spread evenly over their range; ``length``: of texts, all of
     them, 0 where they differ; ``is_padded``: digits that begin with zeros; ``has_blanks``: texts
-    that are numbers or dates but for blanks before or after them.
+    that are numbers or dates but for blanks before or after them; ``n_alike``: values of texts that
+    differ from another one in capitals or blanks alone.
     """
 
     name: str
@@ -59,6 +61,7 @@ class ColumnProfile:
     length: int = 0
     is_padded: bool = False
     n_odd: int = 0
+    n_alike: int = 0
     has_blanks: bool = False
     rarest: int = 0
 
@@ -123,6 +126,7 @@ def _describe_texts(profile: ColumnProfile, texts: pa.Array) -> ColumnProfile:
     return replace(
         profile,
         n_words=pc.mean(pc.count_substring_regex(distinct, r"\s+")).as_py() + 1,
+        n_alike=count_alike(distinct),
         has_one_length=has_one_length,
         length=lengths["max"] if has_one_length else 0,
         is_padded=digits and bool(pc.any(pc.starts_with(distinct, "0")).as_py()),

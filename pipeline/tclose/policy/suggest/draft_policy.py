@@ -165,6 +165,11 @@ def _notes_of(suggestion: Suggestion, column: pa.ChunkedArray) -> list[str]:
             f"of {profile.n_distinct:,} categories a class keeps one: give it a taxonomy, or make "
             "it an identifier"
         )
+    if profile.n_alike:
+        notes.append(
+            f"{profile.n_alike:,} of {profile.n_distinct:,} values differ from another one in "
+            "capitals or blanks alone: write those that mean the same alike"
+        )
     if _has_sentinel(profile, column):
         notes.append(
             "its outermost number may stand for a missing value: if so, name it in "

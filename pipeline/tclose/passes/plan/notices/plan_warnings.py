@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from tclose.data.column_scales import HEAVY_TAILS
 from tclose.data.files.text_formats import TextFormat, number_pattern
 from tclose.data.keys import Encoding, is_text
+from tclose.data.preparation.alike_texts import count_alike
 from tclose.data.value_counts import TableSummary
 from tclose.model.array_types import Int64
 from tclose.model.attributes import REPRESENTATIVE, Column
@@ -53,6 +54,7 @@ def find_warnings(
     """
     return (
         *_warn_of_texts(plan, table),
+        *_warn_of_alike(plan, table),
         *_warn_of_categories(plan, table),
         *_warn_of_dropped(table),
         *_warn_of_imputed(plan, table),
@@ -159,6 +161,23 @@ def _shares_of(counts: Counter[Any], pattern: str) -> tuple[float, float]:
         return float((pc.sum(pc.if_else(fits, n_of, 0)).as_py() or 0) / n_records)
 
     return share(texts), share(pc.utf8_trim_whitespace(texts))
+
+
+def _warn_of_alike(plan: Plan, table: TableSummary) -> Iterator[PlanWarning]:
+    """Find categories that are one to a reader, and as far from each other as any to a method."""
+    for encoding in (*plan.encodings, *plan.confidential, *plan.partition_columns):
+        column = encoding.column
+        if column.kind is not Kind.NOMINAL or not is_text(column.type) or column.is_joint:
+            continue
+        texts = pa.array([str(text) for text in table.columns[column.name].categories], pa.string())
+        if n_alike := count_alike(texts):
+            yield make_warning(
+                warning_kinds.WRITTEN_APART,
+                f"column {column.name!r}: {n_alike:,} of its {len(texts):,} values differ from "
+                "another one in capitals or blanks alone, and count as different ones: their "
+                "shares are kept apart, and models that count values count both",
+                [column.name],
+            )
 
 
 def _warn_of_categories(plan: Plan, table: TableSummary) -> Iterator[PlanWarning]:
