@@ -131,6 +131,15 @@ class TestKinds:
         assert found.has_blanks is has_blanks
         assert found.is_faulty is has_blanks
 
+    @pytest.mark.parametrize(
+        ("forms", "is_mixed"),
+        [(["{}.02.1990", "1990-02-{}"], True), (["1990-02-{}"], False), (["v{}.2.3"], False)],
+    )
+    def test_dates_of_several_formats(self, forms, is_mixed):
+        texts = [form.format(day) for day in range(10, 28) for form in forms]
+        found = profile_column("x", pa.chunked_array([texts * 2]), PLAIN, ())
+        assert found.has_mixed_dates is is_mixed
+
     def test_values_that_differ_in_capitals_alone(self):
         found = profile_column("x", pa.chunked_array([["a", "A", "b"] * 50]), PLAIN, ())
         assert (found.n_alike, found.n_distinct) == (2, 3)

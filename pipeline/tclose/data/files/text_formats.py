@@ -10,6 +10,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+# Of texts that a reader takes for days or moments, whatever format they are of.
+LIKE_DATES = r"^\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?Z?)?$"
+
 _ALIKE = {" ": " \u00a0\u202f", "'": "'\u2019", "\u2019": "'\u2019"}  # marks that exports mix
 _DIGITS = {"Y": r"\d{4}", "y": r"\d{2}", "f": r"\d{1,6}"}
 _PART = re.compile(r"%(.)|([^%]+)")

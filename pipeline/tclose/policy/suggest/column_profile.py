@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tclose.data.files.text_formats import TextFormat, rewrite_texts
+from tclose.data.files.text_formats import LIKE_DATES, TextFormat, rewrite_texts
 from tclose.data.files.type_inference import count_texts
 from tclose.data.keys import is_number, is_text, natural_kind
 from tclose.data.preparation.alike_texts import count_alike
@@ -26,6 +26,7 @@ _PATTERNS = {
 }
 _ODD_SHARE = 0.02  # of texts among numbers or dates, up to which they are called errors
 _FEW_CODES = 2
+_FEW_DATES = 20  # texts, below which what looks like dates may be versions or chapters
 _LONG = 1_000  # from which whole numbers of one length may be somebody's
 _NEARLY, _RISING = 0.9, 0.99
 _EVEN = 0.1  # distance between distributions, below which one is even
@@ -41,7 +42,8 @@ class ColumnProfile:
     dates; ``is_even``: whole numbers spread evenly over their range; ``length``: of texts, all of
     them, 0 where they differ; ``is_padded``: digits that begin with zeros; ``has_blanks``: texts
     that are numbers or dates but for blanks before or after them; ``n_alike``: values of texts that
-    differ from another one in capitals or blanks alone.
+    differ from another one in capitals or blanks alone; ``has_mixed_dates``: texts that look like
+    dates, and are of no one format.
     """
 
     name: str
@@ -63,6 +65,7 @@ class ColumnProfile:
     n_odd: int = 0
     n_alike: int = 0
     has_blanks: bool = False
+    has_mixed_dates: bool = False
     rarest: int = 0
 
     @property
@@ -73,7 +76,7 @@ class ColumnProfile:
     @property
     def is_faulty(self) -> bool:
         """True for numbers or dates that no run reads as such until they are corrected."""
-        return bool(self.n_odd) or self.has_blanks
+        return bool(self.n_odd) or self.has_blanks or self.has_mixed_dates
 
     @property
     def missing(self) -> float:
@@ -115,7 +118,9 @@ def _describe_texts(profile: ColumnProfile, texts: pa.Array) -> ColumnProfile:
     if kind is Kind.NOMINAL and not n_odd:
         bare = pa.chunked_array([pc.utf8_trim_whitespace(texts)])
         bare_kind, _ = _find_kind(rewrite_texts(bare, profile.text_format))
-        profile = replace(profile, has_blanks=bare_kind in (Kind.NUMERIC, Kind.DATE))
+        has_blanks = bare_kind in (Kind.NUMERIC, Kind.DATE)
+        has_mixed_dates = not has_blanks and _look_like_dates(distinct)
+        profile = replace(profile, has_blanks=has_blanks, has_mixed_dates=has_mixed_dates)
     if kind is Kind.NUMERIC:
         return _describe_numbers(profile, rewritten.cast(pa.float64()).combine_chunks())
     if kind is not Kind.NOMINAL or not len(distinct):
@@ -148,6 +153,12 @@ def _find_kind(texts: pa.ChunkedArray) -> tuple[Kind, int]:
         return kind, 0
     n_odd = counts.n_values - most
     return Kind.NOMINAL, n_odd if n_odd <= _ODD_SHARE * counts.n_values else 0
+
+
+def _look_like_dates(texts: pa.Array) -> bool:
+    """Return whether nearly all of some texts look like dates."""
+    is_like = pc.match_substring_regex(pc.utf8_trim_whitespace(texts), LIKE_DATES)
+    return len(texts) >= _FEW_DATES and pc.sum(is_like).as_py() > _NEARLY * len(texts)
 
 
 def _find_pattern(texts: pa.Array) -> str | None:

@@ -137,10 +137,15 @@ def _find_notes(
             )
         if name in spellings.ambiguous:
             notes.append(f"{spellings.ambiguous[name]}; check which is right")
-        if suggestion.profile.has_blanks:  # which may have made its role
+        # which may have made its role
+        if suggestion.profile.has_blanks:
             notes.append(
                 "numbers or dates with blanks before or after them, which are read as texts: take "
                 "the blanks out of the data, and say its type"
+            )
+        if suggestion.profile.has_mixed_dates:
+            notes.append(
+                "texts that look like dates, of no one format: write all in one, and say its type"
             )
         if suggestion.role is not Role.IDENTIFIER:
             notes += _notes_of(suggestion, table[name])

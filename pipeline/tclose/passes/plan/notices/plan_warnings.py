@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tclose.data.column_scales import HEAVY_TAILS
-from tclose.data.files.text_formats import TextFormat, number_pattern
+from tclose.data.files.text_formats import LIKE_DATES, TextFormat, number_pattern
 from tclose.data.keys import Encoding, is_text
 from tclose.data.preparation.alike_texts import count_alike
 from tclose.data.value_counts import TableSummary
@@ -38,7 +38,6 @@ MOST_DROPPED = 0.05
 NEARLY_ALL = 0.9  # of the records have a value of their own
 ALIKE = 0.95  # of a column's records have texts of one form
 _FEW = 100  # records, of whose values nothing is said
-_DATE = r"^\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?Z?)?$"
 _MARKS = ((".", ","), (".", " "), (".", "'"), (",", "."), (",", " "), (",", "'"))
 _NUMBER = "|".join(f"({number_pattern(TextFormat(*marks))})" for marks in _MARKS)
 
@@ -125,7 +124,7 @@ def _warn_of_texts(plan: Plan, table: TableSummary) -> Iterator[PlanWarning]:
     for column in _inferred_texts(plan):
         counts = table.columns[column.name].categories
         for kind, pattern, what in (
-            (warning_kinds.LOOKS_LIKE_DATES, _DATE, "dates"),
+            (warning_kinds.LOOKS_LIKE_DATES, LIKE_DATES, "dates"),
             (warning_kinds.LOOKS_LIKE_NUMBERS, _NUMBER, "numbers"),
         ):
             share, bare_share = _shares_of(counts, pattern)
