@@ -68,7 +68,8 @@ def test_register_that_is_not_at_hand(
 
 def test_release_that_was_removed(copied: SeriesMonths, made: list[Released]) -> None:
     shutil.rmtree(copied.folder / "releases" / "panel-1")
-    with pytest.raises(OutputError, match=r"release number 2 is not .*over_time.window: 2$"):
+    message = rf"release number 2 is not .*\(panel-1/{made[1].folder.name}\).*over_time.window: 2$"
+    with pytest.raises(OutputError, match=message):
         copied.publish(3)
     [last] = copied.publish(3, window=2)
     assert last.internal["over_time"]["releases"] == [f"panel-2/{made[2].folder.name}"]

@@ -36,7 +36,7 @@ from tclose.releases.manifest.inside_sections import SeriesSection, describe_fou
 from tclose.releases.repository.contents import find_broken_seals
 from tclose.releases.repository.repository import read_internal
 from tclose.releases.series.register_file import ReleasedPersons, load_register
-from tclose.releases.series.series_history import SeriesRelease, list_series
+from tclose.releases.series.series_history import SeriesRelease, describe_missing, list_series
 
 
 def add_series(audit: AuditResult) -> AuditResult:
@@ -58,7 +58,8 @@ def add_series(audit: AuditResult) -> AuditResult:
         return audit.extended([f"series: {error}"])
     numbers = [one.entry.number for one in window]
     due = range(max(1, section.number - section.window + 1), section.number + 1)
-    findings = [f"release number {n} is not in the output folder" for n in due if n not in numbers]
+    missing = [n for n in due if n not in numbers]
+    findings = [f"release number {describe_missing(n, window)}" for n in missing]
     findings += [
         f"release {one.name}: its register is not of its rows: {wrong}"
         for one, (_, wrong) in zip(window, registers, strict=True)

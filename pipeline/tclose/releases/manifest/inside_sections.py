@@ -151,13 +151,14 @@ class SeriesEntry(Section):
     departures: str
     register_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     """Digest of ``internal/register.parquet``."""
+    releases: list[str] = Field(default_factory=list)
+    """The earlier ones of its window, by name and id, oldest first."""
 
 
 class SeriesSection(SeriesEntry):
     """The measures of a release together with the earlier ones of its window."""
 
     releases: list[str]
-    """The earlier ones, by name and id."""
     cells: Count
     """Cells of the persons of this release."""
     smallest_cell: Count

@@ -6,7 +6,7 @@ out, so a release that another one replaced, or that CURRENT does not name, coun
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tclose.data.places.locations import INTERNAL, Location
@@ -174,12 +174,23 @@ def find_window(
     missing = set(range(first, number)) - {one.entry.number for one in held}
     if missing:
         raise OutputError(
-            f"series {series!r}: release number {max(missing)} is not in the output folder, and "
+            f"series {series!r}: release number {describe_missing(max(missing), held)}, and "
             "who was in which of its classes is in its register alone; put it back, or take "
             f"privacy.over_time.window: {max(2, number - max(missing))}"
         )
     registers = tuple(one.entry.register_sha256 for one in held)
     return SeriesWindow(series, number, tuple(one.name for one in held), registers), tuple(held)
+
+
+def describe_missing(number: int, there: Sequence[SeriesRelease]) -> str:
+    """Say that a release of a number is missing, and its name where a later one has it."""
+    named = (
+        one.entry.releases[number - one.entry.number]
+        for one in there
+        if -len(one.entry.releases) <= number - one.entry.number < 0
+    )
+    name = next(named, None)
+    return f"{number} is not in the output folder" + ("" if name is None else f" ({name})")
 
 
 def find_held(repository: ReleaseRepository) -> dict[str, str]:
