@@ -33,6 +33,14 @@ class TestColumns:
             document, "people.x: has no column 'pey' (column 3 has a name like it), 'colour', which"
         )
 
+    def test_column_in_the_names_of_folders(self, tmp_path, refuse):
+        for year in (2023, 2024):
+            (tmp_path / "people" / f"year={year}").mkdir(parents=True)
+            write_parquet(tmp_path / "people" / f"year={year}" / "a.parquet", with_secret())
+        document = policy_for(tmp_path / "people")
+        document["attributes"]["year"] = QUASI
+        refuse(document, "people: has no column 'year'", "write the column into the files")
+
     @pytest.mark.parametrize("write", [write_csv, write_parquet])
     def test_column_not_in_the_policy(self, write, tmp_path, refuse):
         path = write(tmp_path / "people.x", people(colour=[SECRET] * N_PEOPLE))

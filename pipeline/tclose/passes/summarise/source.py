@@ -46,11 +46,16 @@ def naming_input(policy: Policy) -> Iterator[None]:
         raise
 
 
-def released_attributes(policy: Policy, schema: pa.Schema) -> tuple[Attribute, ...]:
-    """The attributes that are read: all but identifiers, in the order of the data's columns."""
+def released_attributes(
+    policy: Policy, schema: pa.Schema, files: Sequence[str] = ()
+) -> tuple[Attribute, ...]:
+    """The attributes that are read: all but identifiers, in the order of the data's columns.
+
+    ``files``: names of the input's, with the folders that they are in.
+    """
     known = {attribute.name: attribute for attribute in policy.resolve_attributes()}
     names = schema.names
-    _check_present(policy, tuple(known), names)
+    _check_present(policy, tuple(known), names, files)
     unlisted = [index for index, name in enumerate(names) if name not in known]
     if unlisted and policy.unlisted == "error":
         is_one = len(unlisted) == 1
@@ -63,7 +68,9 @@ def released_attributes(policy: Policy, schema: pa.Schema) -> tuple[Attribute, .
     return tuple(a for a in attributes if a.role is not Role.IDENTIFIER)
 
 
-def _check_present(policy: Policy, known: Sequence[str], names: Sequence[str]) -> None:
+def _check_present(
+    policy: Policy, known: Sequence[str], names: Sequence[str], files: Sequence[str]
+) -> None:
     """Refuse data without some of the columns that the policy names."""
     there = set(names)
     absent = [name for name in known if name not in there]
@@ -78,9 +85,15 @@ def _check_present(policy: Policy, known: Sequence[str], names: Sequence[str]) -
         if mark
         else f"; it has none of the policy's columns: {NO_HEADER}"
     )
+    is_folder = any(f"/{name}=" in f"/{file}" for name in absent for file in files)
+    remedy = (
+        "names of folders (as column=value) are not read: write the column into the files"
+        if is_folder
+        else "correct the name, or take it out"
+    )
     raise DataError(
-        f"input {policy.input.shown}: has no column {named}{more}, which the policy names; correct "
-        f"the name, or take it out{header if len(absent) == len(known) else ''}"
+        f"input {policy.input.shown}: has no column {named}{more}, which the policy names; "
+        f"{remedy}{header if len(absent) == len(known) else ''}"
     )
 
 
