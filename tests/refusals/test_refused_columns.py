@@ -33,6 +33,12 @@ class TestColumns:
             document, "people.x: has no column 'pey' (column 3 has a name like it), 'colour', which"
         )
 
+    def test_index_of_pandas(self, tmp_path, refuse):
+        table = with_secret()
+        path = tmp_path / "people.parquet"
+        table.to_pandas().sort_values("age").to_parquet(path)
+        refuse(policy_for(path), "column 4 of 4 is not in the policy", "index=False")
+
     def test_column_in_the_names_of_folders(self, tmp_path, refuse):
         for year in (2023, 2024):
             (tmp_path / "people" / f"year={year}").mkdir(parents=True)

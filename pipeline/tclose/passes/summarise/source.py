@@ -1,6 +1,7 @@
 """The columns that are read, their types, and each partition's record ranges."""
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -33,6 +34,8 @@ from tclose.runtime.tasks import merge_in_tree
 
 KNOWN_RECORDS = 10_000  # on which it is tried whether some columns tell another
 _MOST_NAMES = 5
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+_WITHOUT_INDEX = ", or write the file without the index of pandas (to_parquet, index=False)"
 
 
 @contextlib.contextmanager
@@ -59,10 +62,11 @@ def released_attributes(
     unlisted = [index for index, name in enumerate(names) if name not in known]
     if unlisted and policy.unlisted == "error":
         is_one = len(unlisted) == 1
+        is_index = any(_PANDAS_INDEX.fullmatch(names[index]) for index in unlisted)
         raise DataError(
             f"input {policy.input.shown}: {name_positions(unlisted, len(names))} "
             f"{'is' if is_one else 'are'} not in the policy; give {'it' if is_one else 'each'} a "
-            "role, or say unlisted: drop"
+            f"role, or say unlisted: drop{_WITHOUT_INDEX if is_index else ''}"
         )
     attributes = [known[name] for name in names if name in known]
     return tuple(a for a in attributes if a.role is not Role.IDENTIFIER)
