@@ -46,6 +46,21 @@ def test_blanks_around_numbers_are_to_be_looked_at(tmp_path, capsys) -> None:
     assert printed.count("blanks before") == 1
 
 
+def test_spellings_of_one_value_are_to_be_looked_at(tmp_path, capsys) -> None:
+    """Of categories, and of persons, who would be two; not of texts that are no release's."""
+    lines = [
+        f"{'pP'[i % 2]}{i // 3:04d},{'mM'[i % 2]},{'aA'[i % 2]}{i // 2},{i % 7 * 100}"
+        for i in range(300)
+    ]
+    path = tmp_path / "stays.csv"
+    path.write_text("patient_id,sex,remark,pay\n" + "\n".join(lines) + "\n")
+    assert main(["init", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "look at sex: 2 of 2 values differ from another one in capitals" in said
+    assert re.search(r"look at patient_id: .*; \d+ of \d+ values differ from another one", said)
+    assert "look at remark" not in said
+
+
 def test_from_a_foreign_export_to_a_release(tmp_path, capsys) -> None:
     """Init, three confirmations, run."""
     german_payroll(3_000).write(tmp_path)

@@ -129,28 +129,38 @@ def _find_notes(
     """Sentences on what a run would go wrong by or what would cost much, one for a column."""
     for suggestion in suggestions:
         name = suggestion.profile.name
-        notes = []
-        if suggestion.repeats > 1:
-            notes.append(
-                f"a value has {suggestion.repeats:.1f} records on average, and k counts records: "
-                "if it says whose a record is, give it the role person, and k counts persons"
-            )
-        if name in spellings.ambiguous:
-            notes.append(f"{spellings.ambiguous[name]}; check which is right")
-        # which may have made its role
-        if suggestion.profile.has_blanks:
-            notes.append(
-                "numbers or dates with blanks before or after them, which are read as texts: take "
-                "the blanks out of the data, and say its type"
-            )
-        if suggestion.profile.has_mixed_dates:
-            notes.append(
-                "texts that look like dates, of no one format: write all in one, and say its type"
-            )
+        notes = _notes_of_spelling(suggestion, spellings)
         if suggestion.role is not Role.IDENTIFIER:
             notes += _notes_of(suggestion, table[name])
         if notes:
             yield f"{name}: {'; '.join(notes)}"
+
+
+def _notes_of_spelling(suggestion: Suggestion, spellings: Spellings) -> list[str]:
+    """What of a column's spelling may have made its role, or that of another column."""
+    profile, notes = suggestion.profile, []
+    if suggestion.repeats > 1:
+        notes.append(
+            f"a value has {suggestion.repeats:.1f} records on average, and k counts records: "
+            "if it says whose a record is, give it the role person, and k counts persons"
+        )
+    if profile.name in spellings.ambiguous:
+        notes.append(f"{spellings.ambiguous[profile.name]}; check which is right")
+    if profile.has_blanks:
+        notes.append(
+            "numbers or dates with blanks before or after them, which are read as texts: take "
+            "the blanks out of the data, and say its type"
+        )
+    if profile.has_mixed_dates:
+        notes.append(
+            "texts that look like dates, of no one format: write all in one, and say its type"
+        )
+    if profile.n_alike and (suggestion.role is not Role.IDENTIFIER or suggestion.repeats > 1):
+        notes.append(
+            f"{profile.n_alike:,} of {profile.n_distinct:,} values differ from another one in "
+            "capitals or blanks alone: write those that mean the same alike"
+        )
+    return notes
 
 
 def _notes_of(suggestion: Suggestion, column: pa.ChunkedArray) -> list[str]:
@@ -169,11 +179,6 @@ def _notes_of(suggestion: Suggestion, column: pa.ChunkedArray) -> list[str]:
         notes.append(
             f"of {profile.n_distinct:,} categories a class keeps one: give it a taxonomy, or make "
             "it an identifier"
-        )
-    if profile.n_alike:
-        notes.append(
-            f"{profile.n_alike:,} of {profile.n_distinct:,} values differ from another one in "
-            "capitals or blanks alone: write those that mean the same alike"
         )
     if _has_sentinel(profile, column):
         notes.append(
