@@ -24,6 +24,7 @@ from tclose.errors import (
     UsageError,
     VerificationError,
 )
+from tclose.runtime.interrupts import deferred
 
 if TYPE_CHECKING:
     from tclose.api.calls import audit, check, frontier, plan, release
@@ -77,7 +78,8 @@ def __getattr__(name: str) -> Any:
     """Import what a public name stands for when it is first used."""
     if name not in _PLACE_OF:
         raise AttributeError(f"module 'tclose' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_PLACE_OF[name]), name)
+    with deferred():  # an interrupt in the middle would leave libraries half imported, for good
+        value = getattr(importlib.import_module(_PLACE_OF[name]), name)
     globals()[name] = value
     return value
 

@@ -175,3 +175,9 @@ def test_refusals(arguments, error, said):
     data = arguments.pop("data", pa.table({"q": [1, 1, 1], "c": [1, 2, 3]}))
     with pytest.raises(error, match=said):
         tclose.check(data, **({"quasi": ["q"], "confidential": ["c"]} | arguments))
+
+
+def test_no_t_is_no_t_of_one():
+    frame = pd.DataFrame({"age": [1, 1], "pay": [1, 2]})
+    with pytest.raises(tclose.UsageError, match="t: is None for 'pay'"):
+        tclose.check(frame, ["age"], ["pay"], k=2, t={"pay": None})  # type: ignore[dict-item]

@@ -47,6 +47,38 @@ def test_partitions_leave_no_trace():
     assert _bytes(one) == _bytes(three)
 
 
+def frame_of(parts: list[pd.DataFrame]):
+    import dask.dataframe as dd
+
+    return dd.from_map(
+        lambda i: parts[i], range(len(parts)), meta=parts[0][:0], enforce_metadata=False
+    )
+
+
+@pytest.mark.parametrize("read", [_bytes, staging.read_data])
+def test_partitions_have_the_same_columns(read):
+    """What one lacks would be taken for missing values; their order is the first one's."""
+    one, other = pd.DataFrame({"a": [1], "b": [2]}), pd.DataFrame({"b": [4], "a": [3]})
+    with dask.config.set({"dataframe.convert-string": False}):
+        assert staging.read_data(frame_of([one, other])).to_pydict() == {"a": [1, 3], "b": [2, 4]}
+        for unlike in (other[["b"]], other.rename(columns={"a": "c"}), other.assign(c=1)):
+            with pytest.raises(DataError, match="partitions have different columns"):
+                read(frame_of([one, unlike]))
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (["a", "b", "a"], "columns 1 and 3 have one name"),
+        (pd.Index(["a", "\ud800", "b"], dtype=object), "name of its column 2 is not valid text"),
+        (pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)]), "names of several levels"),
+    ],
+)
+def test_names_that_no_table_of_a_file_has(columns, words):
+    with pytest.raises(DataError, match=words):
+        staging.read_data(pd.DataFrame([[1, 2, 3]], columns=columns))
+
+
 def test_a_partition_without_values_has_the_others_type():
     import dask.dataframe as dd
 

@@ -19,10 +19,12 @@ from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.errors import (
+    ClusterError,
     DataError,
     InfeasibleError,
     NotInstalledError,
     PolicyError,
+    TaskError,
     UsageError,
     VerificationError,
 )
@@ -301,6 +303,43 @@ def test_keys_of_the_model_are_checked(
     document["privacy"]["models"] = [model]
     with pytest.raises(PolicyError, match=message):
         parse_policy(document)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda labels: labels - 1,
+        lambda labels: labels + 1,
+        lambda labels: labels * 2,
+        lambda labels: labels[1:],
+        lambda labels: labels.astype(np.int32),
+        lambda labels: labels[None],
+    ],
+)
+def test_labels_that_number_no_classes_are_refused(
+    change: Callable[[Any], Any], source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kernels would write where nothing is."""
+    make = SortedGroups.make_classes
+
+    def make_wrong(self: SortedGroups, problem: ClusteringProblem) -> Clustering:
+        return Clustering(change(make(self, problem).labels))
+
+    monkeypatch.setattr(SortedGroups, "make_classes", make_wrong)
+    with pytest.raises(TaskError, match=r"method.name sorted-groups: its labels are not int64"):
+        publish(document_of(source, tmp_path))
+
+
+@pytest.mark.parametrize("kind", ["method", "model"])
+def test_workers_that_do_not_know_it_are_named(kind: str, source: Path, tmp_path: Path) -> None:
+    """They are processes of their own, in which nobody registered it."""
+    document = document_of(source, tmp_path) | {"engine": {"workers": 1}}
+    if kind == "model":
+        document["method"] = {"name": "mondrian"}
+        document["privacy"]["models"] = [{"name": "largest-share", "share": 0.9}]
+    with pytest.raises(ClusterError, match=f"{kind} '.*' is not known to 1 of 1 workers") as error:
+        publish(document)
+    assert f"an entry point of the group tclose.{kind}s" in str(error.value)
 
 
 def test_what_it_makes_above_t_is_not_published(source: Path, tmp_path: Path) -> None:

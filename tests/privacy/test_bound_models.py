@@ -17,6 +17,7 @@ from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Kind, Role
 from tclose.model.distribution import make_distribution
 from tclose.privacy.bound_models import bind, check_counts, meet_all, privacy_model_of
+from tclose.privacy.class_counts import ClassMeasures
 from tclose.privacy.models.diversity_models import DistinctDiversity
 from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.value_groups import Grouping, cut_value_ranges, find_groups, similar_values
@@ -216,3 +217,19 @@ def test_groups_of_codes_and_of_the_table_are_those_of_its_values(counts, data):
     assert grouping.of_codes(codes).tolist() == groups[codes].tolist()
     expected = np.bincount(groups, weights=counts)
     assert grouping.of_table(table).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "meets"),
+    [
+        ([0.5, 0.5], [True]),
+        ([0.5], [True, True]),
+        ([0.5, 0.5], [1, 1]),
+        ([0.5, float("nan")], [True, True]),
+        ([[0.5, 0.5]], [[True, True]]),
+    ],
+)
+def test_measures_are_of_each_class(values: list[Any], meets: list[Any]) -> None:
+    """One that was not measured would seem to meet the limit."""
+    with pytest.raises(ValueError, match="a number and a truth for each class"):
+        ClassMeasures(np.array(values), np.array(meets))

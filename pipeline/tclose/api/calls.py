@@ -18,6 +18,7 @@ from tclose.policy.sections.engine_settings import LOCAL
 from tclose.policy.yaml_loader import read_document
 from tclose.runtime.engines.engine import connect
 from tclose.runtime.engines.user_client import user_client_address, using_client
+from tclose.runtime.interrupts import deferred
 from tclose.runtime.monitoring.progress import Progress, default_style
 from tclose.runtime.safe_errors import to_safe_error
 
@@ -68,7 +69,8 @@ def release(
         Anything else.
     """
     with _prepared("release", data, policy, client) as resolved:
-        from tclose.passes.release import run_release
+        with deferred():
+            from tclose.passes.release import run_release
 
         outcome = run_release(resolved, _progress(progress))
     return Release(
@@ -104,7 +106,8 @@ def plan(
         A sample of a few records. Otherwise as `release`.
     """
     with _prepared("plan", data, policy, client) as resolved:
-        from tclose.assess.ahead.plan_ahead import plan_ahead
+        with deferred():
+            from tclose.assess.ahead.plan_ahead import plan_ahead
 
         try:
             n_sampled = None if sample is None else read_whole(sample, "sample")
@@ -124,7 +127,8 @@ def audit(
 
     Parameters
     ----------
-    release : Release, folder of a release or of its name (the current one), or NAME/ID
+    release : Release, folder of a release or of its name (the current one)
+        Of an id the beginning is enough.
     data, policy : as of `release`
         With a policy the release is compared with the records that it was made of, which gives
         figures of the raw data: keep them inside.
@@ -135,6 +139,9 @@ def audit(
     ------
     OutputError
         There is no such release.
+    UsageError
+        It is no place; a table without a policy; it was made with a model or a format that is not
+        installed. With a policy also as `release`.
     """
     with _safe("audit"):
         audited = audit_location(_locate(release))
@@ -143,7 +150,8 @@ def audit(
             raise UsageError("data: goes with a policy, which says what its columns are")
         return audited
     with _prepared("audit", data, policy, None) as resolved:
-        from tclose.assess.originals import add_originals
+        with deferred():
+            from tclose.assess.originals import add_originals
 
         if not audited.details.checked:
             return audited
@@ -180,8 +188,9 @@ def frontier(
         Numbers out of range. Otherwise as `release`.
     """
     with _prepared("frontier", data, policy, None) as resolved:
-        from tclose.assess.frontier import compute_frontier
-        from tclose.assess.frontier_grid import make_grid, read_sampling
+        with deferred():
+            from tclose.assess.frontier import compute_frontier
+            from tclose.assess.frontier_grid import make_grid, read_sampling
 
         try:
             grid = make_grid(resolved, _listed(k), _listed(t))
@@ -300,9 +309,7 @@ def _locate(release: object) -> Location:
     if isinstance(release, Release):
         return release.path
     if not isinstance(release, str | os.PathLike):
-        raise UsageError(
-            f"release: is {name_kind(release)}; give a Release, its folder, or NAME/ID"
-        )
+        raise UsageError(f"release: is {name_kind(release)}; give a Release, or its folder")
     return parse_location(os.fspath(release))
 
 

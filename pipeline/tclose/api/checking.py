@@ -182,6 +182,8 @@ def _attribute(
     if isinstance(t, Mapping) and name not in t:
         raise UsageError(f"t: has no entry for {name!r}; give each confidential attribute one")
     limit = t[name] if isinstance(t, Mapping) else t
+    if limit is None:  # of a policy the general t
+        raise UsageError(f"t: is None for {name!r}; give a number above 0, at most 1")
     own_settings = {key: values[name] for key, values in settings.items() if name in values}
     kind = {"type": "ordinal"} if "order" in own_settings else {}
     document = {"role": "confidential", "t": limit, **kind, **own_settings}

@@ -12,6 +12,7 @@ from tclose.assess import frontier as assessed
 from tclose.assess.auditing.audit_result import AuditResult
 from tclose.data.places.atomic_files import write_atomically
 from tclose.data.places.locations import Location
+from tclose.errors import OutputError
 from tclose.releases.manifest.plan_document import CostEstimate, PlanDocument
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.render.frontier_chart import draw_frontier
@@ -19,6 +20,7 @@ from tclose.render.frontier_tables import describe_frontier, describe_t, report_
 from tclose.render.plan_tables import plan_rows
 from tclose.render.release_tables import audit_rows, release_rows
 from tclose.render.text_tables import render_table
+from tclose.runtime.interrupts import deferred
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -200,8 +202,9 @@ def audit_location(location: Location) -> Audit:
     OutputError
         There is none.
     """
-    from tclose.assess.auditing.audit import audit_release
-    from tclose.releases.catalog.catalog import find_release
+    with deferred():
+        from tclose.assess.auditing.audit import audit_release
+        from tclose.releases.catalog.catalog import find_release
 
     return Audit(audit_release(find_release(location)))
 
@@ -213,9 +216,22 @@ class Chart:
     svg: str
 
     def save(self, path: str | Path) -> Path:
-        """Write it to a file, all of it or nothing."""
-        write_atomically(Path(path), self.svg.encode(), mode=0o644)
-        return Path(path)
+        """Write it to a file, all of it or nothing.
+
+        Raises
+        ------
+        OutputError
+            It cannot be written there.
+        """
+        place = Path(path)
+        try:
+            write_atomically(place, self.svg.encode(), mode=0o644)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise OutputError(
+                f"chart: {place}: {reason}; name a file in a folder that is there"
+            ) from None
+        return place
 
     def __repr__(self) -> str:
         """Return a summary of its size."""

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from tclose.data.arrow_errors import refusing_arrow
 from tclose.data.files.staged_input import staged_as
 from tclose.data.keys import name_type
+from tclose.data.places.locations import is_utf8
 from tclose.errors import DataError, UsageError, name_kind
 from tclose.runtime.scratch import scratch_folder
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 ROW_GROUP_ROWS = 1 << 17
 _FILE = "records.parquet"
+_DIFFERENT = "data: its partitions have different columns; make them alike"
 
 
 @dataclass(frozen=True)
@@ -111,13 +113,33 @@ def _is_pandas(data: Any) -> bool:
 def _read_frames(data: Any, client: Any) -> Iterator[pa.Table]:
     """A frame, partition by partition."""
     if _is_dask(data):
-        for part in data.partitions:
-            frame = part.compute() if client is None else client.compute(part).result()
-            yield _from_pandas(frame)
+        yield from _align(_compute_parts(data, client))
     elif _is_pandas(data):
         yield _from_pandas(data)
     else:
         yield _plain(_open_stream(data).read_all())
+
+
+def _compute_parts(data: Any, client: Any) -> Iterator[pa.Table]:
+    """The partitions of a Dask frame, one after the other."""
+    for part in data.partitions:
+        yield _from_pandas(part.compute() if client is None else client.compute(part).result())
+
+
+def _align(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Tables with the columns of the first, in its order.
+
+    Raises
+    ------
+    DataError
+        One has others: what it lacks would be taken for missing values.
+    """
+    names: list[str] | None = None
+    for table in tables:
+        names = table.column_names if names is None else names
+        if set(table.column_names) != set(names):
+            raise DataError(_DIFFERENT)
+        yield table.select(names)
 
 
 def _open_stream(data: Any) -> pa.RecordBatchReader:
@@ -132,6 +154,11 @@ def _open_stream(data: Any) -> pa.RecordBatchReader:
 
 def _from_pandas(frame: "pd.DataFrame") -> pa.Table:
     """The columns of a frame; its index is no column, and NaN is a missing value."""
+    if frame.columns.nlevels > 1:
+        raise DataError(
+            "data: its columns have names of several levels; join them, as by "
+            "frame.columns.map('_'.join)"
+        )
     names = [str(name) for name in frame.columns]
     _check_names(names)
     columns = []
@@ -188,9 +215,14 @@ def _check_moments(table: pa.Table) -> pa.Table:
 
 
 def _check_names(names: list[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise DataError(f"data: has {len(twice):,} names of columns twice; give each its own name")
+    first: dict[str, int] = {}
+    for place, name in enumerate(names, 1):
+        if first.setdefault(name, place) != place:
+            raise DataError(
+                f"data: its columns {first[name]:,} and {place:,} have one name; give each its own"
+            )
+        if not is_utf8(name):
+            raise DataError(f"data: the name of its column {place:,} is not valid text; correct it")
 
 
 def _unify(tables: Iterable[pa.Table], folder: Path) -> Iterator[pa.Table]:
@@ -230,7 +262,7 @@ def _differing(first: pa.Schema, schemas: list[pa.Schema]) -> DataError:
             if known not in (None, field.type):
                 types = f"{name_type(known)} in one partition, {name_type(field.type)} in another"
                 return DataError(f"column {field.name!r}: is {types}; give it one type")
-    return DataError("data: its partitions have different columns; make them alike")
+    return DataError(_DIFFERENT)
 
 
 def _create(file: Path) -> BinaryIO:

@@ -19,7 +19,7 @@ def add_attack_options(command: argparse.ArgumentParser) -> None:
     """The options of the command."""
     add = command.add_argument
     add("releases", metavar="RELEASE", nargs="+", type=as_place,
-        help="releases in the order of their time: folders of releases, NAME/ID, or .parquet and "
+        help="releases in the order of their time: folders of releases, or .parquet and "
         ".csv files that other tools made, with the policy's columns")  # fmt: skip
     add(
         "--originals",

@@ -22,7 +22,7 @@ def add_audit_options(command: argparse.ArgumentParser) -> None:
     """The options of the command."""
     add = command.add_argument
     add("release", metavar="RELEASE", type=as_place,
-        help="folder of a release or of its name, or NAME/ID")  # fmt: skip
+        help="folder of a release or of its name; the beginning of an id is enough")  # fmt: skip
     add("--public-key", type=Path, metavar="FILE",
         help="the publisher's public key, by which the manifest has to be signed")  # fmt: skip
     add("--originals", metavar="POLICY",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 AddCommand = Callable[[str, str, str], argparse.ArgumentParser]
 
-_PLACE = "folder of a release or of a name, or NAME/ID; the beginning of an id is enough"
+_PLACE = "folder of a release or of a name; the beginning of an id is enough"
 
 
 def add_register_commands(add: AddCommand) -> None:

@@ -18,7 +18,7 @@ def add_intrude_options(command: argparse.ArgumentParser) -> None:
     """The options of the command."""
     add = command.add_argument
     add("release", metavar="RELEASE", type=as_place,
-        help="folder of a release or of its name, or NAME/ID")  # fmt: skip
+        help="folder of a release or of its name; the beginning of an id is enough")  # fmt: skip
     add("--originals", metavar="POLICY", required=True,
         help="the policy that the release was made with; its input is attacked")  # fmt: skip
     add("--holdout", metavar="DATA", required=True,

@@ -68,6 +68,18 @@ class ClassMeasures:
     values: Float64
     meets: NDArray[np.bool_]
 
+    def __post_init__(self) -> None:
+        """Refuse what is not of each class: one that was not measured would seem to meet the limit.
+
+        Raises
+        ------
+        ValueError
+            The arrays are of other shapes or types, or a measure is NaN.
+        """
+        are_alike = self.values.shape == self.meets.shape == (self.values.size,)
+        if not are_alike or self.meets.dtype != np.bool_ or np.isnan(self.values).any():
+            raise ValueError("measures need a number and a truth for each class")
+
     @property
     def n_failing(self) -> int:
         """Classes that do not meet the limit."""

@@ -33,3 +33,16 @@ def list_documents(documents: dict[str, bytes]) -> list[Document]:
         Document(path=name, bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
         for name, content in documents.items()
     ]
+
+
+def compare_documents(manifest: Manifest) -> tuple[list[str], list[str]]:
+    """Names of documents that a manifest does not list, and of those that would be made otherwise.
+
+    Whoever has no seals has their digests alone, which an editor of a document can write anew.
+    """
+    listed = {document.path: document.sha256 for document in manifest.documents}
+    made = {one.path: one.sha256 for one in list_documents(make_documents(manifest))}
+    if not listed:  # an earlier version made none
+        return [], []
+    missing = [name for name in made if name not in listed]
+    return missing, [n for n, digest in made.items() if n in listed and listed[n] != digest]

@@ -30,6 +30,7 @@ from tclose.releases.signatures.manifest_signature import find_signer
 from tclose.runtime.artifacts.artifacts import Artifact, Workspace
 from tclose.runtime.engines.engine import Engine, open_engine
 from tclose.runtime.engines.scheduler import check_scheduler
+from tclose.runtime.engines.versions import check_registered
 from tclose.runtime.monitoring import lineage_events
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Pipeline, run_pipeline
@@ -82,6 +83,7 @@ def open_run(
                 with progress.timing("start"):
                     import_client()  # while the process that workers are forked from starts
                     engine = cluster.enter_context(open_engine(policy.engine, n_bytes))
+                check_registered(policy, engine.ask)
                 unnamed = Run(policy, "", held.work_folder("inspect"), engine)
                 contents = _inspect(pipeline, unnamed, progress)
                 versions = byte_versions(policy, pipeline.after(INSPECTION).versions)

@@ -1,5 +1,6 @@
 """How the input is cut and read, and that no byte of a release depends on it."""
 
+import os
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
@@ -164,6 +165,16 @@ class TestRead:
         reading = Reading(("age",), (pa.int64(),), (), (), ",")
         with pytest.raises(ChangedInputError, match="changed while it was read"):
             read_partition(cut_parquet([content])[0], reading)
+
+    def test_file_that_has_changed_and_kept_its_size_and_time(self, tmp_path):
+        """As `cp -p` and a backup that is put back keep them."""
+        path = write_csv(tmp_path / "a.csv", people())
+        content, status = look_at(path), path.stat()
+        path.write_bytes(path.read_bytes()[::-1])
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        reading = Reading(("age",), (pa.string(),), ("age", "sex", "pay"), (), ",")
+        with pytest.raises(ChangedInputError, match="changed while it was read"):
+            read_partition(csv_partitions([content])[0], reading)
 
 
 def cut_apart(folder: Path, table: pa.Table, write, n_files: int, **options) -> Path:

@@ -1,5 +1,6 @@
 """Whatever stands in a release beside its own regular files is found, and nothing else is read."""
 
+import json
 import os
 import shutil
 import socket
@@ -8,7 +9,7 @@ import pytest
 
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
-from tclose.releases.repository.contents import is_intact
+from tclose.releases.repository.contents import file_sha256, is_intact
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -139,3 +140,25 @@ def test_current_that_names_no_release_is_refused(published, tmp_path, what, cap
 def test_damaged_line_of_a_journal_is_passed_over(published, content):
     (published.parent / ".journal.jsonl").write_bytes(content + b"\n")
     assert main(["releases", str(published.parent)]) == 0
+
+
+def test_documents_that_were_edited_are_told_to_whoever_has_no_seals(handed_out):
+    """Their digests can be written anew; what they say can be compared with the manifest."""
+    assert not audit_release(handed_out).notes
+    path = handed_out / "dictionary.md"
+    path.write_text(path.read_text() + "Safe for everybody.\n")
+    manifest = json.loads((handed_out / "manifest.json").read_text())
+    [entry] = [e for e in manifest["documents"] if e["path"] == path.name]
+    entry |= {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
+    (handed_out / "manifest.json").write_text(json.dumps(manifest))
+    audit = audit_release(handed_out)
+    assert audit.findings == []
+    assert any(note.startswith("dictionary.md: is not what this version") for note in audit.notes)
+
+
+def test_document_that_was_taken_out_is_found(handed_out):
+    (handed_out / "report.html").unlink()
+    manifest = json.loads((handed_out / "manifest.json").read_text())
+    manifest["documents"] = [e for e in manifest["documents"] if e["path"] != "report.html"]
+    (handed_out / "manifest.json").write_text(json.dumps(manifest))
+    assert audit_release(handed_out).findings == ["report.html: is missing"]

@@ -134,7 +134,7 @@ def test_starts_beside_a_search_lose_little_more_than_it(problem: ClusteringProb
         assert lose(problem, one.labels) <= most + 1e-9
         assert np.bincount(one.labels).min() >= problem.k
         assert not is_above(problem, one.labels)
-    assert all(lose(problem, equal.labels) <= 1e-9 for equal in near.find_beside(loss, 0.0))
+    assert near.find_beside(loss, 0.0) == []  # nothing is better than no loss
     listed = [one.labels.tolist() for alike in start.beside(searched) for one in alike]
     assert all(one.labels.tolist() in listed for one in found)
 

@@ -1,12 +1,14 @@
 """Refusals of releases that lack too many records, with what can be done."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tclose.errors import InfeasibleError
-from tclose.passes.series.refused_releases import check_left_out
+from tclose.errors import InfeasibleError, PolicyError
+from tclose.passes.series.kept_records import ColumnAbove
+from tclose.passes.series.refused_releases import check_left_out, check_once
 from tclose.passes.series.series_cells import KnownRelease
 from tclose.policy.sections.privacy_settings import OverTimeSettings
 
@@ -49,3 +51,35 @@ def test_classes_that_are_too_small_for_a_larger_k_are_said(
         check_left_out(window, 24, 100, 1.0, settings_of("report"))
     said = "12 persons of an earlier release are in classes of fewer than over_time.k = 5"
     assert (said in str(refused.value)) == is_said
+
+
+@pytest.mark.parametrize("departures", ["report", "drop"])
+def test_what_is_above_t_is_named(departures: str) -> None:
+    """With what its values were, where they are others now; nothing is dropped for that."""
+    above = [
+        ColumnAbove("income", 0.991, Fraction(1, 5), was_ordered=True, is_ordered=False),
+        ColumnAbove("rank", 0.25, Fraction(1, 5), was_ordered=True, is_ordered=True),
+    ]
+    window, settings = [release_of(50, 50)], settings_of(departures)
+    with pytest.raises(InfeasibleError) as refused:
+        check_left_out(window, 60, 100, 0.98, settings, lambda: above)
+    message = str(refused.value)
+    assert "'income' (up to 0.991, t 0.2), whose values had an order and have none" in message
+    assert "; 'rank' (up to 0.250, t 0.2) (98% of" in message
+    with pytest.raises(InfeasibleError) as refused:
+        check_left_out(window, 60, 100, 0.98, settings)
+    assert ("who left are too few" in str(refused.value)) == (departures == "drop")
+
+
+@pytest.mark.parametrize(
+    ("persons", "said"),
+    [
+        ([*range(50), *[7] * 30], "31 of 80 records have one value in the column of role person"),
+        ([*range(50), *range(30)], "30 of 80 records are of persons who have another one"),
+        ([*range(50), 7], "1 of 51 records are of persons who have another one"),
+    ],
+)
+def test_a_value_of_many_records_may_be_nobody(persons: list[int], said: str) -> None:
+    with pytest.raises(PolicyError, match=said):
+        check_once(np.array(persons))
+    check_once(np.unique(persons))

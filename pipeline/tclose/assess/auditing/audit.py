@@ -43,6 +43,7 @@ from tclose.model.verification import Verdict
 from tclose.passes.publish.describe_privacy import describe_privacy, describe_sizes
 from tclose.passes.verify.class_checks import add_whole_table, decide
 from tclose.privacy.whole_table import check_table
+from tclose.releases.documents import compare_documents
 from tclose.releases.manifest.privacy_summary import describe_risk
 from tclose.releases.manifest.public_manifest import Manifest, parse_manifest
 from tclose.releases.repository.contents import (
@@ -133,10 +134,15 @@ def _check_content(
     notes = find_hard_links(release, manifest)
     if unknown := list(manifest.unknown_keys()):
         notes.append(f"{MANIFEST}: not checked, as this version does not know it: {_list(unknown)}")
-    if find_key(release) is None and (internal_of(release) / SEAL_FILE).is_file():
-        notes.append(f"internal/{SEAL_FILE}: not checked, because the release key is not available")
-    edits = diff_manifests(release, manifest)
-    return audit.extended([*edits, *find_broken_seals(release)], notes)
+    findings = diff_manifests(release, manifest)
+    if find_key(release) is None:
+        if (internal_of(release) / SEAL_FILE).is_file():
+            what = "not checked, because the release key is not available"
+            notes.append(f"internal/{SEAL_FILE}: {what}")
+        missing, unlike = compare_documents(manifest)
+        findings += [f"{name}: is missing" for name in missing]
+        notes += [f"{name}: {_UNLIKE}" for name in unlike]
+    return audit.extended([*findings, *find_broken_seals(release)], notes)
 
 
 def _list(keys: list[str]) -> str:
@@ -145,6 +151,10 @@ def _list(keys: list[str]) -> str:
 
 
 _MOST_NAMED = 5
+_UNLIKE = (
+    "is not what this version makes of the manifest: another version made it, or it was edited; "
+    "what was checked is what the manifest says"
+)
 
 
 def _find_release(location: Location) -> Location:

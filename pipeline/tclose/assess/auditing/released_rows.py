@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tclose.assess.auditing.file_checks import open_checked, refusing_content
 from tclose.assess.auditing.misfits import refusing_misfits
-from tclose.data.keys import Keys, folder_type, plain_type, to_keys, to_values
+from tclose.data.keys import Keys, folder_name, folder_type, plain_type, to_keys, to_values
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.data.value_counts import ValueCounts, count_values, merge_counts
@@ -103,6 +103,8 @@ def read_class_columns(path: Location, roles: ColumnRoles) -> pa.Table:
             raise MalformedError("folders of other columns")
         with refusing_content(path.name):
             value = pa.scalar(unquote(text)).cast(folder_type(column.type))
+        if folder != folder_name(column.name, value.as_py()):  # or readers find two values
+            raise MalformedError("folders whose names are spelled as no release's are")
         table = table.append_column(column.name, pa.repeat(value, len(table)))
     return table
 
@@ -113,13 +115,20 @@ def _check_values(table: pa.Table) -> None:
     Raises
     ------
     MalformedError
-        Missing values, or numbers that are not finite.
+        Missing values, or numbers that are not finite, or a zero below zero.
     """
     for name, column in zip(table.column_names, table.columns, strict=True):
         if column.null_count:
             raise MalformedError(f"missing values in {name!r}")
         if pa.types.is_floating(column.type) and not pc.all(pc.is_finite(column)).as_py():
             raise MalformedError(f"numbers that are not finite in {name!r}")
+        if pa.types.is_floating(column.type) and _has_negative_zero(column):
+            raise MalformedError(f"-0.0 in {name!r}, which is another text than 0.0")
+
+
+def _has_negative_zero(column: pa.ChunkedArray) -> bool:
+    numbers = column.to_numpy()
+    return bool((np.signbit(numbers) & (numbers == 0)).any())
 
 
 def _is_listed(column: ReleasedColumn) -> bool:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from tclose.assess.any_table import code_values_apart
 from tclose.assess.auditing.audit_result import AuditResult
-from tclose.assess.auditing.manifest_comparison import PERSONS_OF_SERIES
+from tclose.assess.auditing.manifest_comparison import PERSONS, PERSONS_OF_SERIES
 from tclose.assess.over_time.published import Published, read_release
 from tclose.data.keys import plain_type
 from tclose.data.places.locations import Location, parse_location
@@ -51,6 +51,7 @@ def add_series(audit: AuditResult) -> AuditResult:
     section = internal.over_time
     if section is None:
         return audit.extended(["series: the release is of none: its policy has no over_time"])
+    audit = audit.without_note(PERSONS_OF_SERIES, PERSONS)
     try:
         window = _find_window(release, section)
         registers = [_read_checked(one) for one in window]
@@ -90,7 +91,7 @@ def add_series(audit: AuditResult) -> AuditResult:
         + (f"; records held of others who left: {verdict.n_stale:,}" if verdict.n_stale else "")
     )
     if not findings:
-        audit = audit.without_note(PERSONS_OF_SERIES)
+        audit = audit.without_note(PERSONS)
     return audit.extended([f"series: {finding}" for finding in findings], [note])
 
 

@@ -303,11 +303,14 @@ def _is_local(stream: BinaryIO) -> bool:
 
 
 def file_stamp(path: str) -> str:
-    """Return a stamp that changes when a file is rewritten: size and time, or the store's tag."""
+    """Return a stamp that changes when a file is rewritten: size and times, or the store's tag.
+
+    Copying can keep the time of the content; that of the last change of any kind is the system's.
+    """
     filesystem, name = _open_filesystem(path)
     if isinstance(filesystem, LocalFileSystem):
         status = Path(name).stat()
-        return f"{status.st_size}-{status.st_mtime_ns}"
+        return f"{status.st_size}-{status.st_mtime_ns}-{status.st_ctime_ns}"
     info = filesystem.info(name)
     return "-".join(str(info.get(key)) for key in ("size", "ETag", "LastModified", "mtime"))
 

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from tclose.errors import TaskError
 from tclose.kernels.emd.person_shares import share_rows
 from tclose.methods.clustering_problem import (
     FEW_RECORDS,
@@ -190,8 +191,14 @@ def _make_clusters(
     distributions: tuple[Distribution, ...],
     scaled: Scaled,
 ) -> Clustering:
-    """Cluster the records of the region by the plan's method."""
-    return plan.method.make_classes(
+    """Cluster the records of the region by the plan's method.
+
+    Raises
+    ------
+    TaskError
+        It did not number the classes of all records: kernels would write where nothing is.
+    """
+    clustering = plan.method.make_classes(
         ClusteringProblem(
             plan.encodings,
             plan.confidential,
@@ -207,6 +214,19 @@ def _make_clusters(
             partial(map_side_by_side, n_threads=records.n_threads),
         )
     )
+    if not _are_numbered(clustering.labels, records.keys[0].size):
+        raise TaskError(
+            f"method.name {plan.method.name}: its labels are not int64 (n,) from 0 without gaps, "
+            "one for each record; correct the method"
+        )
+    return clustering
+
+
+def _are_numbered(labels: Int64, n_records: int) -> bool:
+    """Return whether labels are those of classes of which each has a record."""
+    if labels.shape != (n_records,) or labels.dtype != np.int64 or labels.min() < 0:
+        return False
+    return bool(labels.max() < n_records and np.bincount(labels).all())
 
 
 def _cut_by_subsets(records: RegionRecords, plan: Plan) -> SubsetCut:

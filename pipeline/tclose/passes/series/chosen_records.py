@@ -7,6 +7,7 @@ that are held, and some counts.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +20,12 @@ from tclose.passes.series.held.held_records import (
     choose_held,
     find_departed,
 )
-from tclose.passes.series.kept_records import LinkedTable, find_earlier, keep_records
+from tclose.passes.series.kept_records import (
+    LinkedTable,
+    find_columns_above,
+    find_earlier,
+    keep_records,
+)
 from tclose.passes.series.left_persons import count_leavers, find_churn, find_forgotten
 from tclose.passes.series.refused_releases import (
     check_departures,
@@ -163,7 +169,8 @@ def _choose(
         table, earlier, cells, settings.k, departures=settings.departures, first=first
     )
     left_out = ~is_kept[:n_records]
-    check_left_out(earlier, int(left_out.sum()), n_records, staying, settings)
+    above = partial(find_columns_above, table, earlier, cells, first, settings.k)
+    check_left_out(earlier, int(left_out.sum()), n_records, staying, settings, above)
     check_departures(earlier, cells, persons[is_kept], settings)
     return left_out, departed.take(is_kept[n_records:])
 

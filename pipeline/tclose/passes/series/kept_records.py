@@ -108,6 +108,32 @@ class LinkedTable:
         )
 
 
+@dataclass(frozen=True)
+class ColumnAbove:
+    """An attribute in which earlier classes are above its t in the new table.
+
+    ``largest``: the distance of the farthest of those that are large enough; ``was_ordered``,
+    ``is_ordered``: whether its distance was, and is, that of values with an order.
+    """
+
+    name: str
+    largest: float
+    limit: Fraction
+    was_ordered: bool
+    is_ordered: bool
+
+    def __str__(self) -> str:
+        """The attribute with its distance, and whether its values are of another kind now."""
+        said = f"{self.name!r} (up to {self.largest:.3f}, t {float(self.limit):g})"
+        if self.was_ordered == self.is_ordered:
+            return said
+        before, now = ("an order", "none") if self.was_ordered else ("no order", "one")
+        return (
+            f"{said}, whose values had {before} and have {now} here: correct the data, or say type "
+            "and distance as before"
+        )
+
+
 def keep_records(
     table: LinkedTable,
     window: Sequence[KnownRelease],
@@ -153,6 +179,37 @@ def keep_records(
         is_kept &= ~left_out
         changed = thinned
     return is_kept
+
+
+def find_columns_above(
+    table: LinkedTable,
+    window: Sequence[KnownRelease],
+    cells: Integers,
+    chosen: Bools,
+    k: int,
+) -> list[ColumnAbove]:
+    """The attributes in which units of k persons or more are above t in the new table.
+
+    Parameters are those of `keep_records`; ``chosen`` bool (n,): records that could be released.
+    """
+    now = table.as_release(chosen)
+    is_known = find_earlier(window, cells.size)[table.persons]
+    units = number_densely(cells[table.persons])
+    placed = _place(units, table.persons, chosen & is_known, cells.size)
+    sizes = count_labels(placed, int(placed.max(initial=-1)) + 1)
+    largest = measure_cells(placed, [now], sizes >= k).largest
+    before = {
+        name: of_table.metric is None
+        for release in window
+        for name, of_table in zip(release.attributes, release.tables, strict=True)
+    }
+    return [
+        ColumnAbove(name, largest[name], limit, before.get(name, is_ordered), is_ordered)
+        for name, limit, is_ordered in zip(
+            now.attributes, now.limits, (one.metric is None for one in now.tables), strict=True
+        )
+        if largest[name] > limit
+    ]
 
 
 def _are_among(units: Integers, chosen: Int64, n_units: int) -> Bools:

@@ -1,19 +1,21 @@
 """Refusals of releases of a series: too few persons stay, or too many are left out or found."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from tclose.errors import InfeasibleError, PolicyError
+from tclose.kernels.cell_parts import count_labels
 from tclose.model.array_types import Integers
-from tclose.passes.series.kept_records import find_earlier
+from tclose.passes.series.kept_records import ColumnAbove, find_earlier
 from tclose.passes.series.series_cells import KnownRelease, measure_cells
 from tclose.passes.series.series_verdict import DROP, HOLD, NOBODY_FOUND, UNITE
 from tclose.policy.sections.privacy_settings import OverTimeSettings
 
 MOST_LEFT_OUT = Fraction(1, 10)  # of the records
 MOST_DROPPED = Fraction(1, 2)  # where cells are dropped
+_ONE_VALUE = 10  # records of one person, from which the value may be nobody's
 LEAST_STAYING = 0.5  # of the persons of the release before
 
 
@@ -29,16 +31,23 @@ def check_once(persons: Integers) -> None:
     PolicyError
         Somebody has.
     """
-    is_there = np.zeros(int(persons.max(initial=-1)) + 1, dtype=np.bool_)
-    is_there[persons] = True
-    n_again = persons.size - int(is_there.sum())
-    if n_again:
+    n_of = count_labels(persons, int(persons.max(initial=-1)) + 1)
+    n_again = persons.size - int(np.count_nonzero(n_of))
+    if not n_again:
+        return
+    most = int(n_of.max())
+    if most > _ONE_VALUE and 2 * (most - 1) >= n_again:  # a person with so many is none
         raise PolicyError(
-            f"privacy.over_time: {n_again:,} of {persons.size:,} records are of persons who have "
-            "another one; these are events, and who is in which release is unlike for everybody, "
-            "so that no classes hold over time; make a table with one record for each person, or "
-            "take over_time out"
+            f"privacy.over_time: {most:,} of {persons.size:,} records have one value in the column "
+            "of role person, and others have few or one: if it stands for a missing value, name it "
+            "in input.missing_values, and say missing: drop"
         )
+    raise PolicyError(
+        f"privacy.over_time: {n_again:,} of {persons.size:,} records are of persons who have "
+        "another one; these are events, and who is in which release is unlike for everybody, "
+        "so that no classes hold over time; make a table with one record for each person, or "
+        "take over_time out"
+    )
 
 
 def share_staying(last: KnownRelease, persons: Integers) -> float:
@@ -69,6 +78,7 @@ def check_left_out(
     n_records: int,
     staying: float,
     settings: OverTimeSettings,
+    find_columns_above: Callable[[], Sequence[ColumnAbove]] = tuple,
 ) -> None:
     """Refuse a release that too much is left out of.
 
@@ -79,6 +89,7 @@ def check_left_out(
     ----------
     window : the earlier releases that this one is held to
     staying : the share of the persons of the last one who are here
+    find_columns_above : finds the attributes in which earlier classes are above t in the new table
 
     Raises
     ------
@@ -96,15 +107,34 @@ def check_left_out(
             f"over_time.k = {settings.k}, which that release did not ask; ask its k, or begin a "
             "new series, which gives up what the releases of this one have together"
         )
-    others = ", or report those who leave, or unite classes for them (departures)"
     raise InfeasibleError(
-        f"privacy.over_time: {n_left_out:,} of {n_records:,} records would have to be left out, as "
-        "too few persons of their classes are still there, or are no longer within t of every "
-        "release, or are dropped with those who left "
+        f"privacy.over_time: {n_left_out:,} of {n_records:,} records would have to be left out, "
+        f"{_explain(find_columns_above(), settings)} "
         f"({staying:.0%} of the persons of the release before are here); begin a new series, which "
-        "gives up what the releases of this one have together, or ask a smaller "
-        "over_time.k or a larger over_time.t, or publish the values that last once"
-        + (others if settings.departures == DROP else "")
+        "gives up what the releases of this one have together, or ask a smaller over_time.k or a "
+        "larger t over time (over_time.t, or the attribute's own), or publish the values that last "
+        "once"
+        + (
+            ", or report those who leave, or unite classes for them (departures)"
+            if settings.departures == DROP
+            else ""
+        )
+    )
+
+
+def _explain(above: Sequence[ColumnAbove], settings: OverTimeSettings) -> str:
+    """Say why records are left out: by attributes, where there are such."""
+    if above:
+        named = "; ".join(map(str, above))
+        return f"as earlier classes are above t in the new table by now: {named}"
+    dropped = (
+        ", or those who left are too few, so that all of their class is left out"
+        if settings.departures in {DROP, HOLD}
+        else ""
+    )
+    return (
+        "as too few persons of their classes are still there, or are no longer within t of every "
+        f"release{dropped}"
     )
 
 

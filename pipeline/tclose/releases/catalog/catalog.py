@@ -102,7 +102,7 @@ def find_repositories(location: Location) -> tuple[ReleaseRepository, ...]:
 
 
 def find_release(location: Location) -> Location:
-    """A release: by its folder, by the folder of its name (the current one), or by NAME/ID.
+    """A release: by its folder, its id cut short or not, or by that of its name (the current one).
 
     The beginning of an id is enough where no other release of the name begins like it.
 

@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import os
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
@@ -46,6 +47,8 @@ _ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
 _NO_WORKING_FOLDER = {"PYTHONSAFEPATH": 1}
 # Elsewhere there are libraries of the system that do not stand a fork.
 _FORKS = sys.platform == "linux"
+# Dask's configuration and the environment are those of the process: one cluster has them at a time.
+_ONE_CLUSTER = threading.RLock()
 # Dask's pages ask nobody who they are, and say what runs where, with what arguments.
 _WITHOUT_PAGES: dict[str, list[str]] = {
     "distributed.scheduler.http.routes": [],
@@ -60,6 +63,7 @@ def local_cluster(settings: EngineSettings) -> Iterator[str]:
     Loopback is open to every user of the machine, so each connection has TLS with the run's own
     certificate on both sides. In the block Dask's configuration has it, for clients of this process
     and for workers. Dask imports from its workers' folder, so it is one that nobody else reaches.
+    Another thread's cluster is waited for.
 
     Raises
     ------
@@ -70,7 +74,11 @@ def local_cluster(settings: EngineSettings) -> Iterator[str]:
     """
     _check_memory(settings)
     ensure_open_files(OPEN_FILES + _FILES_PER_WORKER * worker_count(settings))
-    with scratch_folder("dask") as scratch, _configured(settings, scratch) as address:
+    with (
+        _ONE_CLUSTER,
+        scratch_folder("dask") as scratch,
+        _configured(settings, scratch) as address,
+    ):
         yield address
 
 

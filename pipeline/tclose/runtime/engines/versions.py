@@ -1,10 +1,16 @@
 """Comparison of the software of client, scheduler and workers; all mismatches in one error."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from tclose.data.formats.format_registry import FORMATS
 from tclose.errors import ClusterError
+from tclose.methods.method_registry import METHODS
+from tclose.model.registry import Registrable
+from tclose.policy.policy import Policy
+from tclose.privacy.model_registry import MODELS
 from tclose.releases.provenance import source_digest
 
 # What values travel through, and what makes the bytes. Asked for by Dask's own question, which a
@@ -12,6 +18,10 @@ from tclose.releases.provenance import source_digest
 PACKAGES = ("dask", "distributed", "cloudpickle", "numpy", "pandas", "pyarrow", "numba", "tclose")
 _SOURCES = "tclose's code"
 _SHOWN_WORKERS = 3
+
+# Of other distributions, too; what is below tclose is compared by its sources.
+_REGISTRIES = {"method": METHODS, "model": MODELS, "format": FORMATS}
+_OWN = "tclose."
 
 Versions = Mapping[str, str]
 
@@ -104,3 +114,44 @@ def _name_places(places: list[str], n_workers: int) -> str:
         more = ", ..." if len(workers) > _SHOWN_WORKERS else ""
         named.append(f"{len(workers)} of {n_workers} workers ({shown}{more})")
     return " and ".join(named)
+
+
+def check_registered(policy: Policy, ask: Callable[[Callable[[], str]], list[str]]) -> None:
+    """Refuse workers that lack what a policy names of other distributions.
+
+    ``ask``: has a question answered wherever tasks run.
+
+    Raises
+    ------
+    ClusterError
+        One does not know it, or has another version.
+    """
+    named: list[tuple[str, Registrable]] = [("method", policy.method)]
+    named += [("model", model) for model in policy.privacy.models]
+    named += [("format", policy.output.format)]
+    for kind, one in named:
+        if type(one).__module__.startswith(_OWN):
+            continue
+        here, there = find_version(kind, one.name), ask(partial(find_version, kind, one.name))
+        if any(version != here for version in there):
+            raise _unknown(kind, one.name, here, there)
+
+
+def find_version(kind: str, name: str) -> str:
+    """The version of what this process knows by a name; ``none`` where it knows nothing."""
+    found = _REGISTRIES[kind].find(name)
+    return "none" if found is None else str(found.version)
+
+
+def _unknown(kind: str, name: str, here: str, there: Sequence[str]) -> ClusterError:
+    n_without = sum(version == "none" for version in there)
+    what = (
+        f"is not known to {n_without:,} of {len(there):,} workers"
+        if n_without
+        else f"has version {here} here, and another on a worker"
+    )
+    return ClusterError(
+        f"{kind} {name!r} {what}; install the distribution that has it on each of them, with an "
+        f"entry point of the group tclose.{kind}s: what a script registers is known to the script "
+        "alone"
+    )

@@ -291,5 +291,10 @@ def default_style(quiet: bool) -> str:
     """A bar on a terminal; lines in files and pipes, and where nothing can be redrawn."""
     if quiet:
         return "none"
-    redraws = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
+    is_terminal = getattr(sys.stderr, "isatty", None)  # there may be no such stream
+    redraws = (
+        is_terminal is not None
+        and is_terminal()
+        and os.environ.get("TERM", "") not in ("dumb", "unknown")
+    )
     return "bar" if redraws else "lines"
