@@ -2,9 +2,11 @@
 
 import json
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
 
+import dask
 import dask.dataframe as dd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -309,3 +311,42 @@ def test_a_dask_frame_gives_the_same_rows(released, tmp_path):
     frame = dd.from_pandas(TABLE.to_pandas(), npartitions=3)
     lazy = tclose.release(frame, frame_document(tmp_path))
     assert lazy.to_pandas().to_dict("list") == release.to_pandas().to_dict("list")
+
+
+def test_paths_of_a_policy_in_memory(tmp_path):
+    document = frame_document(tmp_path / "out") | {"output": {"path": tmp_path / "out"}}
+    assert tclose.release(TABLE, document).path.parents[1] == tmp_path / "out"
+
+
+def test_a_column_in_the_index_is_said_to_be_there(tmp_path):
+    frame = TABLE.to_pandas().set_index("charge")
+    with pytest.raises(tclose.DataError, match=r"has no column 'charge'.*\(reset_index\)"):
+        tclose.plan(frame, frame_document(tmp_path))
+
+
+def test_a_chart_that_cannot_be_written(tmp_path):
+    chart = tclose.Chart("<svg/>")
+    assert chart.save(tmp_path / "a.svg").read_text() == "<svg/>"
+    for place in (tmp_path, tmp_path / "none" / "a.svg"):
+        with pytest.raises(tclose.OutputError, match="name a file in a folder that is there"):
+            chart.save(place)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.svg"]
+
+
+def test_no_stream_for_progress(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stderr", None)
+    assert tclose.release(TABLE, frame_document(tmp_path), progress=True).verdict == "pass"
+
+
+def test_clusters_of_two_threads_take_turns(tmp_path):
+    """Dask's configuration is the process's: either would have taken it from the other."""
+    before = dask.config.get("distributed.comm.tls", None), dask.config.get("temporary-directory")
+
+    def make(number: int) -> str:
+        document = frame_document(tmp_path / str(number), engine={"workers": 1})
+        return tclose.release(TABLE.slice(number), document).verdict
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(make, range(2))) == ["pass", "pass"]
+    after = dask.config.get("distributed.comm.tls", None), dask.config.get("temporary-directory")
+    assert after == before

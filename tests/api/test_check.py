@@ -181,3 +181,8 @@ def test_no_t_is_no_t_of_one():
     frame = pd.DataFrame({"age": [1, 1], "pay": [1, 2]})
     with pytest.raises(tclose.UsageError, match="t: is None for 'pay'"):
         tclose.check(frame, ["age"], ["pay"], k=2, t={"pay": None})  # type: ignore[dict-item]
+
+
+def test_an_empty_path():
+    with pytest.raises(tclose.UsageError, match="data: is an empty path"):
+        tclose.check("", ["age"], k=2)

@@ -293,7 +293,7 @@ def _read_policy(policy: PolicyLike, staged: Staged | None) -> Policy:
         settings = type(policy.input).model_validate(document["input"])
         return policy.model_copy(update={"input": settings})
     if isinstance(policy, Mapping):
-        document, source = dict(policy), "given"
+        document, source = _with_texts(policy), "given"
     elif isinstance(policy, str | os.PathLike):
         document, source = read_document(policy), os.fspath(policy)
     else:
@@ -303,6 +303,15 @@ def _read_policy(policy: PolicyLike, staged: Staged | None) -> Policy:
     if staged is not None and isinstance(document, dict):
         document = replace_input(document, staged)
     return parse_policy(document, source=source)
+
+
+def _with_texts(value: Any) -> Any:
+    """A policy's document with the texts of the paths in it."""
+    if isinstance(value, Mapping):
+        return {key: _with_texts(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_texts(one) for one in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def _locate(release: object) -> Location:

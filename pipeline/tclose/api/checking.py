@@ -202,6 +202,8 @@ def _read(data: "Data", quasi: Sequence[str], confidential: Sequence[str]) -> pa
         table = read_data(data)
         _check_present(table.column_names, names)
         return table.select(names)
+    if not os.fspath(data):
+        raise UsageError("data: is an empty path; name a file or a folder, or give a table")
     settings = InputSettings(path=os.fspath(data))
     paths = find_files(settings)
     named = zip(paths, name_apart(paths), strict=True)

@@ -164,8 +164,8 @@ def _from_pandas(frame: "pd.DataFrame") -> pa.Table:
     columns = []
     for i, name in enumerate(names):
         refusal = DataError(
-            f"column {name!r}: holds Python objects of several types, or of one that no file has; "
-            "give it one type, as by astype"
+            f"column {name!r}: holds Python objects of several types, or values of one that no "
+            "file has, as sparse and complex ones; give it one type, as by astype"
         )
         with refusing_arrow(refusal, TypeError, ValueError, OverflowError):
             columns.append(pa.array(frame.iloc[:, i], from_pandas=True))

@@ -82,22 +82,33 @@ def _check_present(
         return
     named = ", ".join(f"{name!r}{_find_close(name, names)}" for name in absent[:_MOST_NAMES])
     more = f" and {len(absent) - _MOST_NAMES:,} more" if len(absent) > _MOST_NAMES else ""
-    mark = _find_mark(names, known, policy.input.delimiter)
-    header = (
-        f"; it has one column, with {mark!r} in its name: if that divides fields, name it as "
-        "input.delimiter"
-        if mark
-        else f"; it has none of the policy's columns: {NO_HEADER}"
-    )
-    is_folder = any(f"/{name}=" in f"/{file}" for name in absent for file in files)
-    remedy = (
-        "names of folders (as column=value) are not read: write the column into the files"
-        if is_folder
-        else "correct the name, or take it out"
-    )
     raise DataError(
         f"input {policy.input.shown}: has no column {named}{more}, which the policy names; "
-        f"{remedy}{header if len(absent) == len(known) else ''}"
+        f"{_find_remedy(policy, absent, known, names, files)}"
+    )
+
+
+def _find_remedy(
+    policy: Policy,
+    absent: Sequence[str],
+    known: Sequence[str],
+    names: Sequence[str],
+    files: Sequence[str],
+) -> str:
+    """Say what helps where columns are absent: they may be elsewhere, or none was told apart."""
+    if any(f"/{name}=" in f"/{file}" for name in absent for file in files):
+        return "names of folders (as column=value) are not read: write the column into the files"
+    remedy = "correct the name, or take it out"
+    if policy.input.shown.startswith("memory://"):
+        return f"{remedy}, or make it a column if it is in the index (reset_index)"
+    if len(absent) < len(known):
+        return remedy
+    mark = _find_mark(names, known, policy.input.delimiter)
+    if mark is None:
+        return f"{remedy}; it has none of the policy's columns: {NO_HEADER}"
+    return (
+        f"{remedy}; it has one column, with {mark!r} in its name: if that divides fields, name it "
+        "as input.delimiter"
     )
 
 

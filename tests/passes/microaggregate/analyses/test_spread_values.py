@@ -1,5 +1,8 @@
 """Records of generalised classes are spread evenly over what their class may be."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -74,3 +77,21 @@ def test_a_category_alone_stays() -> None:
     values, alone = spread_values(encoding, generalise(encoding, keys, sizes.tolist()), sizes, 0)
     assert alone.all()
     assert values.tolist() == keys.tolist()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_whole_numbers_at_the_end_of_their_range_stay_in_it(kind: type) -> None:
+    """Ends of intervals can be floats, the nearest of which is no integer."""
+    most = 2**63 - 1
+    encoding, keys = encode(pa.array([most - 20, most - 10, most]))
+    found = generalise(encoding, keys, [1, 1, 1])
+    ends: Any = np.array([[most - 20, 7, most], [most, 7, most]]).astype(kind)
+    found = replace(found, low=ends[0], high=ends[1])
+    values, _ = spread_values(encoding, found, np.array([3, 2, 2]), 0)
+    assert (values[:3] >= most - 1024).all()
+    assert values[3:5].tolist() == [7, 7]
+    assert (values[5:] >= most - 1024).all()
+    if kind is np.int64:
+        assert np.sort(most - values[:3]).tolist() == [3, 10, 17]
+        assert values[5:].tolist() == [most, most]

@@ -17,6 +17,8 @@ from tclose.methods.generalisation.intervals import EVERYTHING
 from tclose.methods.generalisation.notation import parse_set, quote_text, spell_keys
 from tclose.model.array_types import Float64, Int64
 
+_MOST_WHOLE = np.nextafter(2.0**63, 0)  # ends are floats, and the next one is no int64
+
 
 def spread_values(
     encoding: Encoding, generalised: Generalised, sizes: Int64, column: int
@@ -35,8 +37,16 @@ def spread_values(
     alone = low == high
     if encoding.has_float_keys:
         return low + (high - low) * steps, alone
-    width = high.astype(np.int64) - low.astype(np.int64) + 1
-    return low.astype(np.int64) + (width * steps).astype(np.int64), alone
+    first, last = _to_whole(low), _to_whole(high)
+    width = (last - first).astype(np.float64) + 1  # of unsigned integers, which no range exceeds
+    return (first + (width * steps).astype(np.uint64)).astype(np.int64), alone
+
+
+def _to_whole(ends: Keys) -> NDArray[np.uint64]:
+    """Ends of intervals modulo 2**64; floats beyond what an integer holds are moved into it."""
+    if ends.dtype != np.int64:
+        ends = np.clip(ends, -(2.0**63), _MOST_WHOLE).astype(np.int64)
+    return ends.astype(np.uint64)
 
 
 def _step(sizes: Int64, column: int) -> Float64:
