@@ -9,6 +9,8 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
+import pyarrow as pa
+
 from nightly.independent import distances
 from nightly.independent.asked import Asked
 from nightly.independent.notation import MalformedError, parse
@@ -67,6 +69,8 @@ def covers(asked: Asked, name: str, text: str, value: Any) -> bool:
     if found.form == "any":
         return True
     if asked.kind(name) in ("nominal", "boolean") and found.form in ("one", "set"):
+        if pa.types.is_temporal(asked.types[name]):
+            return value in {read_end(part, asked, name) for part in found.parts}
         own = str(value).lower() if isinstance(value, bool) else str(value)
         names = {own}
         if "taxonomy" in asked.attributes[name]:
@@ -108,6 +112,9 @@ def _is_tight(asked: Asked, name: str, text: str, own: Rows) -> bool:
     found = parse(text)
     if found.form == "any":
         return False
+    if asked.kind(name) == "nominal" and pa.types.is_temporal(asked.types[name]):
+        moments = [read_end(part, asked, name) for part in found.parts]
+        return set(moments) == set(own) and len(moments) == len(set(own))
     if asked.kind(name) == "nominal":
         values = {str(v) for v in own}
         if "taxonomy" in asked.attributes[name]:
