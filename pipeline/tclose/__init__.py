@@ -24,7 +24,6 @@ from tclose.errors import (
     UsageError,
     VerificationError,
 )
-from tclose.runtime.interrupts import deferred
 
 if TYPE_CHECKING:
     from tclose.api.calls import audit, check, frontier, plan, release
@@ -78,6 +77,8 @@ def __getattr__(name: str) -> Any:
     """Import what a public name stands for when it is first used."""
     if name not in _PLACE_OF:
         raise AttributeError(f"module 'tclose' has no attribute {name!r}")
+    from tclose.runtime.interrupts import deferred
+
     with deferred():  # an interrupt in the middle would leave libraries half imported, for good
         value = getattr(importlib.import_module(_PLACE_OF[name]), name)
     globals()[name] = value

@@ -8,7 +8,7 @@ import hashlib
 from tclose.data.places.untrusted_files import dump_json
 from tclose.releases.manifest.datapackage import describe_package
 from tclose.releases.manifest.dictionary import write_dictionary
-from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.manifest.public_manifest import FORMAT, Manifest
 from tclose.releases.manifest.sections import Document
 from tclose.releases.report.public_report import write_report
 
@@ -40,9 +40,9 @@ def compare_documents(manifest: Manifest) -> tuple[list[str], list[str]]:
 
     Whoever has no seals has their digests alone, which an editor of a document can write anew.
     """
+    if manifest.format != FORMAT:  # an earlier version made others, or none
+        return [], []
     listed = {document.path: document.sha256 for document in manifest.documents}
     made = {one.path: one.sha256 for one in list_documents(make_documents(manifest))}
-    if not listed:  # an earlier version made none
-        return [], []
     missing = [name for name in made if name not in listed]
     return missing, [n for n, digest in made.items() if n in listed and listed[n] != digest]
