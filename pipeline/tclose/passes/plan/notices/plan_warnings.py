@@ -168,7 +168,8 @@ def _warn_of_alike(plan: Plan, table: TableSummary) -> Iterator[PlanWarning]:
         column = encoding.column
         if column.kind is not Kind.NOMINAL or not is_text(column.type) or column.is_joint:
             continue
-        texts = pa.array([str(text) for text in table.columns[column.name].categories], pa.string())
+        counted = table.columns[column.name].categories
+        texts = pa.array([str(text) for text in counted if text is not None], pa.string())
         if n_alike := count_alike(texts):
             yield make_warning(
                 warning_kinds.WRITTEN_APART,
