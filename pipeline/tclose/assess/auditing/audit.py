@@ -134,11 +134,10 @@ def _check_content(
     notes = find_hard_links(release, manifest)
     if unknown := list(manifest.unknown_keys()):
         notes.append(f"{MANIFEST}: not checked, as this version does not know it: {_list(unknown)}")
+    if find_key(release) is None and (internal_of(release) / SEAL_FILE).is_file():
+        notes.append(f"internal/{SEAL_FILE}: not checked, because the release key is not available")
     findings = diff_manifests(release, manifest)
-    if find_key(release) is None:
-        if (internal_of(release) / SEAL_FILE).is_file():
-            what = "not checked, because the release key is not available"
-            notes.append(f"internal/{SEAL_FILE}: {what}")
+    if read_internal(release) is None:  # as with whom it was handed out to
         missing, unlike = compare_documents(manifest)
         findings += [f"{name}: is missing" for name in missing]
         notes += [f"{name}: {_UNLIKE}" for name in unlike]
