@@ -47,6 +47,28 @@ def test_all_names_are_there():
     assert not hasattr(tclose, "nothing")
 
 
+_INTERRUPTED = """
+import importlib, os, signal
+import tclose
+real, ended = importlib.import_module, []
+def interrupted(name):
+    importlib.import_module = real
+    os.kill(os.getpid(), signal.SIGINT)
+    ended.append(real(name))
+    return ended[-1]
+importlib.import_module = interrupted
+try:
+    tclose.check
+except KeyboardInterrupt:
+    print("interrupted", len(ended), tclose.check.__name__)
+"""
+
+
+def test_an_interrupt_waits_for_an_import(tmp_path):
+    """In the middle it would leave libraries half imported, which no later import mends."""
+    assert _python("-c", _INTERRUPTED, folder=tmp_path) == "interrupted 1 check"
+
+
 def test_errors_are_tcloses_own():
     errors = [getattr(tclose, name) for name in tclose.__all__ if name.endswith("Error")]
     assert len(errors) > 8

@@ -78,7 +78,7 @@ def check_left_out(
     n_records: int,
     staying: float,
     settings: OverTimeSettings,
-    find_columns_above: Callable[[], Sequence[ColumnAbove]] = tuple,
+    find_above: Callable[[], Sequence[ColumnAbove]] = tuple,
 ) -> None:
     """Refuse a release that too much is left out of.
 
@@ -89,7 +89,7 @@ def check_left_out(
     ----------
     window : the earlier releases that this one is held to
     staying : the share of the persons of the last one who are here
-    find_columns_above : finds the attributes in which earlier classes are above t in the new table
+    find_above : finds the attributes in which earlier classes are above t in the new table
 
     Raises
     ------
@@ -109,7 +109,7 @@ def check_left_out(
         )
     raise InfeasibleError(
         f"privacy.over_time: {n_left_out:,} of {n_records:,} records would have to be left out, "
-        f"{_explain(find_columns_above(), settings)} "
+        f"{_explain(find_above(), settings)} "
         f"({staying:.0%} of the persons of the release before are here); begin a new series, which "
         "gives up what the releases of this one have together, or ask a smaller over_time.k or a "
         "larger t over time (over_time.t, or the attribute's own), or publish the values that last "
