@@ -1,15 +1,17 @@
 """Noise in releases of an output folder: draws of the same records can be averaged."""
 
+import contextlib
 import re
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tclose.data.places.locations import Location, show_name
+from tclose.data.places.locations import INTERNAL, Location, show_name
 from tclose.data.places.untrusted_files import MalformedError
+from tclose.errors import OutputError
 from tclose.releases.manifest.internal_manifest import EarlierDraw, Origin
-from tclose.releases.repository.contents import read_origin
+from tclose.releases.repository.contents import MANIFEST, find_broken_seals, read_origin
 from tclose.releases.repository.name_folders import is_closed, list_folders, reading_place
 
 _ID = re.compile(r"[0-9a-f]{20}")
@@ -42,10 +44,7 @@ def read_neighbours(output: Location, own_id: str | None = None) -> Neighbours:
     places = [place for place in find_releases(output) if place.name != own_id]
     with ThreadPoolExecutor(READ_AT_ONCE) as pool:
         origins = list(pool.map(_read_origin, places))
-    named = [
-        (show_name(f"{place.parent.name}/{place.name}"), origin)
-        for place, origin in zip(places, origins, strict=True)
-    ]
+    named = [(_name_release(place), origin) for place, origin in zip(places, origins, strict=True)]
     return Neighbours(
         {name: origin for name, origin in named if isinstance(origin, Origin)},
         tuple(name for name, origin in named if isinstance(origin, MalformedError)),
@@ -58,6 +57,30 @@ def _read_origin(release: Location) -> Origin | MalformedError | None:
         return read_origin(release)
     except MalformedError as error:
         return error
+
+
+def find_changed(output: Location) -> tuple[str, ...]:
+    """Releases whose internal manifest is not the one that was published, by name and id.
+
+    They count as what they say, which may be less than what was handed out. Where the release key
+    is not at hand, or is none, nothing is found.
+    """
+    places = list(find_releases(output))
+    with ThreadPoolExecutor(READ_AT_ONCE) as pool:
+        is_changed = list(pool.map(_is_changed, places))
+    return tuple(
+        _name_release(place) for place, is_so in zip(places, is_changed, strict=True) if is_so
+    )
+
+
+def _is_changed(release: Location) -> bool:
+    with contextlib.suppress(OutputError):
+        return bool(find_broken_seals(release, (f"{INTERNAL}/{MANIFEST}",)))
+    return False
+
+
+def _name_release(place: Location) -> str:
+    return show_name(f"{place.parent.name}/{place.name}")
 
 
 def find_draws(

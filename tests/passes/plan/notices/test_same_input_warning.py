@@ -227,3 +227,20 @@ def test_manifest_that_does_not_tell_is_warned_of(keys: dict[str, Any], runs: Ru
     for command in ("plan", "run"):
         _, told = runs.run("seed=2", command=command)
         assert told.count(f"({first}) cannot be told from others of the same input") == 1
+
+
+@pytest.mark.parametrize("keys", [{"noise": {}}, {"inputs": []}])
+def test_changed_manifest_is_warned_of_and_counted(keys: dict[str, Any], runs: Runs) -> None:
+    runs.run()
+    edit_internal(runs.current(), **keys)
+    first = f"people/{runs.current().name}"
+    for command in ("plan", "run"):
+        _, told = runs.run("seed=2", command=command)
+        assert told.count(f"({first}) says of its input and noise is not what was published") == 1
+        assert (f"already: {first} (other seed)" in told) is ("noise" in keys)
+
+
+def test_unchanged_manifest_is_not_warned_of(runs: Runs) -> None:
+    runs.run()
+    _, told = runs.run("seed=2")
+    assert "not what was published" not in told

@@ -5,7 +5,13 @@ from collections.abc import Sequence
 from tclose.passes.plan.notices.plan_warnings import make_warning
 from tclose.passes.plan.plan import Plan
 from tclose.policy.warning_kinds import NOISE_AGAIN
-from tclose.releases.composition.noise_draws import Draw, add_up, find_draws, read_neighbours
+from tclose.releases.composition.noise_draws import (
+    Draw,
+    add_up,
+    find_changed,
+    find_draws,
+    read_neighbours,
+)
 from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.runtime.artifacts.artifacts import Artifact
 from tclose.runtime.monitoring.progress import Progress
@@ -24,6 +30,9 @@ def warn_of_noise_draws(run: Run, plan: Plan, progress: Progress) -> tuple[PlanW
     neighbours = read_neighbours(run.repository.output)
     if neighbours.untold:
         progress.warn(_describe_untold(neighbours.untold))
+    changed = set(find_changed(run.repository.output)) - set(neighbours.untold)
+    if changed:
+        progress.warn(_describe_changed(sorted(changed)))
     if neighbours.closed and plan.epsilons:
         progress.warn(_describe_closed(neighbours.closed))
     digests = {content.file.sha256 for content in run.workspace.load(INSPECTION)}
@@ -41,6 +50,19 @@ def _describe_untold(releases: Sequence[str]) -> str:
         f"input: internal/manifest.json is damaged; if {'it is one' if is_one else 'they are'}, "
         "the epsilons of noise add up, and whoever has two can tell records apart: audit "
         f"{'it' if is_one else 'them'} (tclose audit), and remove what fails"
+    )
+
+
+def _describe_changed(releases: Sequence[str]) -> str:
+    more = ", ..." if len(releases) > _MOST_NAMED else ""
+    is_one = len(releases) == 1
+    return (
+        f"warning: what {len(releases):,} release{'' if is_one else 's'} in the output folder "
+        f"({', '.join(releases[:_MOST_NAMED])}{more}) {'says' if is_one else 'say'} of "
+        f"{'its' if is_one else 'their'} input and noise is not what was published: "
+        "internal/manifest.json does not have its seal; it is counted as it stands, and more may "
+        f"have been handed out: audit {'it' if is_one else 'them'} (tclose audit), and put back "
+        "what was changed"
     )
 
 
