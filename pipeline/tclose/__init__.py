@@ -24,6 +24,7 @@ from tclose.errors import (
     UsageError,
     VerificationError,
 )
+from tclose.package import VERSION
 
 if TYPE_CHECKING:
     from tclose.api.calls import audit, check, frontier, plan, release
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from tclose.api.results import Audit, Chart, Frontier, PlanSummary, Release
     from tclose.policy.policy import Policy, load_policy
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "Audit",

@@ -40,4 +40,4 @@ def test_options_are_read_without_what_commands_work_with():
     )
     loaded = {name for name in answered.stdout.split() if name.startswith("tclose.")}
     layers = {name.split(".")[1] for name in loaded}
-    assert layers == {"cli", "errors", "security"}  # errors redact what they quote
+    assert layers == {"cli", "errors", "package", "security"}  # errors redact what they quote

@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import tclose
 from tclose.cli.attack_command import add_attack_options, attack
 from tclose.cli.audit_command import add_audit_options, audit
 from tclose.cli.catalog_command import ANSWERS, AddCommand, add_register_commands
@@ -24,6 +23,7 @@ from tclose.cli.keys_command import add_keys_options, make_keys
 from tclose.cli.release_commands import add_release_commands, flow, run, show_plan
 from tclose.cli.terminal import complain, follow, say, show
 from tclose.errors import TcloseError
+from tclose.package import VERSION
 
 if TYPE_CHECKING:
     from tclose.runtime.monitoring.progress import Progress
@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=f"example:\n  tclose run config/demo.yaml --set privacy.t=0.05\n\n{_EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"tclose {tclose.__version__}")
+    parser.add_argument("--version", action="version", version=f"tclose {VERSION}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add = functools.partial(_add, commands)
     add_init_options(add("init", "suggest a first policy for a table",

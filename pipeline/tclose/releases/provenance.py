@@ -12,10 +12,9 @@ import pwd
 import subprocess
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import tclose
+from tclose.package import PACKAGE, VERSION
 
 if TYPE_CHECKING:
     from tclose.policy.policy import Policy
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 
 OVER_TIME_VERSION = 2  # of what is released of a series alone
 WEIGHTS_VERSION = 2  # of what is released where quasi-identifiers have weights alone
-PACKAGE = Path(tclose.__file__).resolve().parent
-_CHECKOUT = PACKAGE.parents[1]  # of the repository, where the package is not installed
+_CHECKOUT = PACKAGE.resolve().parents[1]  # of the repository, where the package is not installed
 
 
 @lru_cache(maxsize=1)
@@ -48,7 +46,7 @@ def library_versions() -> dict[str, str]:
 
 def code_version() -> dict[str, str]:
     """The code that made a release, as its internal manifest records it."""
-    return {"tclose": tclose.__version__, "source_sha256": source_digest()} | library_versions()
+    return {"tclose": VERSION, "source_sha256": source_digest()} | library_versions()
 
 
 def byte_versions(policy: "Policy", passes: Mapping[str, int]) -> dict[str, dict[str, int]]:

@@ -45,7 +45,7 @@ def test_another_comment_makes_no_other_release(
     first = publish(document_of(source, tmp_path))
     monkeypatch.setattr(provenance, "source_digest", lambda: "of other sources")
     monkeypatch.setattr(open_run, "source_digest", lambda: "of other sources")
-    monkeypatch.setattr("tclose.__version__", "77.0")
+    monkeypatch.setattr(provenance, "VERSION", "77.0")
     second = publish(document_of(source, tmp_path))
     assert second.already_published
     assert second.release == first.release

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
-import tclose
 from tclose.model.verification import Verdict
+from tclose.package import VERSION
 from tclose.policy.policy import Policy
 from tclose.releases.lineage import facets
 from tclose.releases.provenance import source_digest
@@ -23,7 +23,7 @@ from tclose.security.redaction import redact_place
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import InputDataset, OutputDataset
 
-PRODUCER = f"urn:tclose:{tclose.__version__}"
+PRODUCER = f"urn:tclose:{VERSION}"
 JOB_NAMESPACE = "tclose"
 PARENT = ("prefect", "release")  # namespace and name of the flow that may be a run's parent
 LAST = ("COMPLETE", "FAIL", "ABORT")
@@ -107,7 +107,7 @@ class Lineage:
     def _run_facets(self, message: str) -> dict[str, Any]:
         from openlineage.client.facet_v2 import error_message_run, parent_run, processing_engine_run
 
-        version = f"{tclose.__version__}+{source_digest()[:12]}"
+        version = f"{VERSION}+{source_digest()[:12]}"
         run_facets: dict[str, Any] = {
             "processing_engine": processing_engine_run.ProcessingEngineRunFacet(version, "tclose")
         }

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-import tclose
 from tclose.data.places.untrusted_files import parse_json
 from tclose.errors import ForbiddenError, OutputError
+from tclose.package import VERSION
 from tclose.releases.provenance import who
 from tclose.releases.repository.repository import ReleaseRepository
 
@@ -31,7 +31,7 @@ def write_line(
         The journal cannot be written.
     """
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    line = {"at": at, "action": action} | dict(details) | who() | {"tclose": tclose.__version__}
+    line = {"at": at, "action": action} | dict(details) | who() | {"tclose": VERSION}
     try:
         repository.store.append(FILE, json.dumps(line, ensure_ascii=False).encode())
     except OSError as error:

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
 
-import tclose
+from tclose.package import PACKAGE
 
 SAMPLE_SECONDS = 0.01
 _IDLE_SECONDS = 300.0  # after which nobody is thought to wait for the samples any more
 _LEAST_SHARE = 0.005  # of all samples; what is rarer is left out
-_PACKAGE = str(Path(tclose.__file__).parent) + os.sep
+_PACKAGE = str(PACKAGE) + os.sep
 
 Function = tuple[str, str]  # its name, and the file and line where it is defined
 Stacks = Mapping[tuple[Function, ...], int]  # how often each was found; the outermost call first

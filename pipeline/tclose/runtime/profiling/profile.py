@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import tclose
 from tclose.data.places.atomic_files import write_atomically
 from tclose.data.places.untrusted_files import dump_json
 from tclose.errors import OutputError
+from tclose.package import VERSION
 from tclose.policy.policy import Policy
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.monitoring.work import Work
@@ -105,7 +105,7 @@ def _describe(frame: _Frame, progress: Progress) -> dict[str, Any]:
     on_cluster = any(trace.on_cluster for trace in progress.traces)
     return {
         "release": frame.name,
-        "tclose": tclose.__version__,
+        "tclose": VERSION,
         "started": frame.started.isoformat(timespec="seconds"),
         "ended": frame.ended,
         "on_cluster": on_cluster,
