@@ -37,13 +37,15 @@ from tclose.releases.manifest.plan_document import (
     PlannedSuppression,
     PlanWarning,
 )
+from tclose.releases.provenance import byte_versions
+from tclose.releases.repository.repository import read_manifest
 from tclose.releases.signatures.manifest_signature import find_signer
 from tclose.runtime.engines.engine import open_engine
 from tclose.runtime.engines.scheduler import check_scheduler
 from tclose.runtime.monitoring.lineage_events import LINEAGE
 from tclose.runtime.monitoring.metrics import counting_run
 from tclose.runtime.monitoring.progress import Progress
-from tclose.runtime.open_run import open_run
+from tclose.runtime.open_run import identify_release, open_run
 from tclose.runtime.pipeline import Pipeline, run_pipeline
 from tclose.runtime.run import (
     INSPECTION,
@@ -117,6 +119,20 @@ def deciding(policy: Policy, scratch: Path, progress: Progress) -> Iterator[tupl
         )
 
 
+def find_published(run: Run) -> str | None:
+    """Name and id of the release that a run of this policy would find published; None if none.
+
+    Where the release key is not at hand it cannot be told.
+    """
+    key = run.repository.find_release_key()
+    if key is None:
+        return None
+    versions = byte_versions(run.policy, RELEASE.after(INSPECTION).versions)
+    release_id = identify_release(run.policy, run.workspace.load(INSPECTION), versions, key)
+    is_there = read_manifest(run.repository.release(release_id)) is not None
+    return f"{run.policy.name}/{release_id}" if is_there else None
+
+
 def describe_decided(run: Run, decided: Decided) -> tuple[PlanDocument, int]:
     """Describe what a run would be, column by column, and count the records it would drop."""
     plan, table = decided.plan, decided.table
@@ -124,5 +140,6 @@ def describe_decided(run: Run, decided: Decided) -> tuple[PlanDocument, int]:
     distributions = load_distributions(run.workspace, plan)
     summary = run.workspace.load(INPUT_SUMMARY)
     columns = describe_planned_columns(run.policy, plan, summary, distributions)
-    described = described.model_copy(update={"columns": columns})
+    published = find_published(run)
+    described = described.model_copy(update={"columns": columns, "published": published})
     return described, table.n_read - table.n_complete

@@ -24,6 +24,8 @@ def report_plan(plan: PlanDocument, estimate: CostEstimate, n_dropped: int) -> s
 def plan_rows(plan: PlanDocument, estimate: CostEstimate, n_dropped: int) -> list[tuple[str, str]]:
     """Tabulate a plan in two columns."""
     rows = [("feasible", _format_feasibility(plan)), ("records", f"{plan.records:,}")]
+    if plan.published is not None:
+        rows.append(("published already", _format_published(plan.published, plan.over_time)))
     if n_dropped:
         rows.append(("dropped", f"{n_dropped:,} with a missing value"))
     limits = ", ".join(f"{t:g} for {name}" for name, t in plan.t.items())
@@ -48,6 +50,12 @@ def plan_rows(plan: PlanDocument, estimate: CostEstimate, n_dropped: int) -> lis
     rows += _cost_rows(estimate)
     rows.append(("plan digest", plan.digest))
     return rows
+
+
+def _format_published(release: str, series: PlannedSeries | None) -> str:
+    """The release that a run would find, and what a plan beside it is of."""
+    of_what = "" if series is None else "; this plan is of one more release of the series"
+    return f"{release}, of this input, policy and seed: a run finds it, and makes no other{of_what}"
 
 
 def _cost_rows(estimate: CostEstimate) -> list[tuple[str, str]]:

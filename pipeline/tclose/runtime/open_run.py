@@ -7,7 +7,7 @@ file's form.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -149,15 +149,7 @@ def _begin(
     find_key_id: FindKeyId,
 ) -> Run:
     """Name the release by its content; find it published, go on with it, or start it."""
-    document = policy.model_dump(mode="json", exclude=_ASIDE)
-    document["input"].pop("path")
-    content = {
-        "inputs": [[c.file.sha256, c.file.n_bytes, c.file.format] for c in contents],
-        "policy": document,
-        "versions": versions,
-        "libraries": library_versions(),
-    }
-    release_id = make_release_id(repository.release_key(), content)
+    release_id = identify_release(policy, contents, versions, repository.release_key())
     workspace = Workspace(repository.work_folder(release_id))
     beside = repository.beside
     run = Run(
@@ -183,6 +175,30 @@ def _begin(
     _open_workspace(workspace, made_for)
     workspace.save(INSPECTION, contents)
     return run
+
+
+def identify_release(
+    policy: Policy,
+    contents: Sequence[FileContent],
+    versions: Mapping[str, dict[str, int]],
+    key: bytes,
+) -> str:
+    """The id of the release that a policy asks for of an input.
+
+    Parameters
+    ----------
+    versions : of the code that its bytes depend on, by kind and name
+    key : the release key
+    """
+    document = policy.model_dump(mode="json", exclude=_ASIDE)
+    document["input"].pop("path")
+    content = {
+        "inputs": [[c.file.sha256, c.file.n_bytes, c.file.format] for c in contents],
+        "policy": document,
+        "versions": versions,
+        "libraries": library_versions(),
+    }
+    return make_release_id(key, content)
 
 
 def _finish_published(run: Run, repository: ReleaseRepository) -> Run:

@@ -235,6 +235,8 @@ class PlanDocument(Section):
     release_partitions: list[PlannedPartition]
     columns: tuple[PlannedColumn, ...] = ()
     """The columns that the policy names, in its order, in a plan that is only shown."""
+    published: str | None = None
+    """Release of the same input, policy and seed, in a plan that is only shown."""
     expected_loss: PlannedLoss | None = None
     """Present in a plan that is only shown."""
     expected_exposure: PlannedExposure | None = None

@@ -244,3 +244,13 @@ def test_unchanged_manifest_is_not_warned_of(runs: Runs) -> None:
     runs.run()
     _, told = runs.run("seed=2")
     assert "not what was published" not in told
+
+
+def test_plan_names_the_release_that_a_run_would_find(runs: Runs) -> None:
+    assert "published already" not in runs.run(command="plan")[0]
+    runs.run()
+    shown, _ = runs.run(command="plan")
+    assert f"published already  people/{runs.current().name}, of this input, policy" in shown
+    assert "published already" not in runs.run("seed=2", command="plan")[0]
+    (runs.current() / "manifest.json").write_text("")  # a run would make it anew
+    assert "published already" not in runs.run(command="plan")[0]
