@@ -24,12 +24,7 @@ def to_safe_error(error: BaseException, place: str) -> TcloseError:
         return error
     if isinstance(error, SystemError) and _is_interrupt(error):
         raise KeyboardInterrupt from error
-    trace, where = error.__traceback__, "?"
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if f"{os.sep}tclose{os.sep}" in code.co_filename or "tclose_flows" in code.co_filename:
-            where = f"{Path(code.co_filename).name}:{trace.tb_lineno} in {code.co_name}"
-        trace = trace.tb_next
+    where = _find_place(error)
     if isinstance(error, MemoryError):
         return LostError(
             f"{place}: out of memory; give engine.memory_per_worker more, or raise the limit "
@@ -44,6 +39,20 @@ def to_safe_error(error: BaseException, place: str) -> TcloseError:
         what = f"{error.strerror} in {path}" if path else error.strerror
         return kind(f"{place}: {what}{'; ' if remedy else ''}{remedy} ({where})")
     return kind(f"{place}: stopped by {type(error).__name__} ({where})")
+
+
+def _find_place(error: BaseException) -> str:
+    """Where tclose was last, and what it called there: of a plug-in, its own place."""
+    trace, own, called = error.__traceback__, "?", ""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        place = f"{Path(code.co_filename).name}:{trace.tb_lineno} in {code.co_name}"
+        if f"{os.sep}tclose{os.sep}" in code.co_filename or "tclose_flows" in code.co_filename:
+            own, called = place, ""
+        elif own != "?" and not called:
+            called = f", calling {place}"
+        trace = trace.tb_next
+    return own + called
 
 
 def _is_interrupt(error: SystemError) -> bool:

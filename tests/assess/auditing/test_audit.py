@@ -68,7 +68,8 @@ def test_a_bug_of_the_audit_is_an_error_of_its_own_and_no_finding(
     assert main(["audit", str(published), "--json"]) == 1
     shown = capsys.readouterr()
     assert shown.out == ""
-    stopped = rf"tclose: audit: stopped by {told} \(audit\.py:\d+ in _check_rows\)\n"
+    place = r"audit\.py:\d+ in _check_rows, calling test_audit\.py:\d+ in stumble"
+    stopped = rf"tclose: audit: stopped by {told} \({place}\)\n"
     assert re.fullmatch(stopped, shown.err)
     repository = open_repository(published.parent)
     assert main(["rollback", str(published.parent), published.name]) == 2  # is current already
