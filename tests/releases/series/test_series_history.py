@@ -1,6 +1,7 @@
 """The releases of a series in a folder: by their numbers, and refused where one cannot be told."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,10 @@ import pytest
 
 from support.cases.repositories import fake_id
 from tclose.errors import OutputError
+from tclose.releases.composition.noise_draws import read_neighbours
+from tclose.releases.repository.contents import read_origin
 from tclose.releases.repository.repository import ReleaseRepository
+from tclose.releases.series import series_history
 from tclose.releases.series.series_history import check_number, find_held, find_window, list_series
 
 pytestmark = pytest.mark.every_case  # each takes milliseconds
@@ -75,6 +79,55 @@ def test_so_may_a_release_without_its_internal_manifest(tmp_path: Path) -> None:
         list_series(tmp_path, "panel")
     (place / "manifest.json").unlink()  # then it is none
     assert numbers(tmp_path) == []
+
+
+def test_a_link_is_no_release_that_stays(tmp_path: Path) -> None:
+    """Its number would be given away where the disk that it leads to is not there."""
+    output, disk = tmp_path / "releases", tmp_path / "disk"
+    place = publish(output, 1)
+    place.rename(disk)
+    place.symlink_to(disk)
+    refused = f"release {place}: is a link; put what it leads to there itself"
+    with pytest.raises(OutputError, match=refused):
+        list_series(output, "panel")
+    disk.rename(tmp_path / "elsewhere")
+    with pytest.raises(OutputError, match=refused):
+        list_series(output, "panel")
+    place.unlink()
+    (tmp_path / "elsewhere").rename(place)
+    assert numbers(output) == [1]
+
+
+def test_a_name_may_be_a_link_to_what_is_there_alone(tmp_path: Path) -> None:
+    output, disk = tmp_path / "releases", tmp_path / "disk"
+    publish(output, 1)
+    (output / "people").rename(disk)
+    (output / "people").symlink_to(disk)
+    assert numbers(output) == [1]
+    disk.rename(tmp_path / "elsewhere")
+    with pytest.raises(OutputError, match=f"{output}/people: is a link to what is not there, so"):
+        list_series(output, "panel")
+    assert read_neighbours(output).closed == ("people (a broken link)",)
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_release_that_is_removed_meanwhile_is_none(
+    is_read: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A prune of another name is no reason to refuse a release."""
+    publish(tmp_path, 1)
+    pruned = publish(tmp_path, None, name="other")
+
+    def prune_beside(place: Path) -> Any:
+        found = read_origin(place) if is_read else None
+        if place == pruned:
+            shutil.rmtree(pruned)
+        return found if is_read else read_origin(place)
+
+    monkeypatch.setattr(series_history, "read_origin", prune_beside)
+    (tmp_path / ".release-key").write_bytes(bytes(32))  # with which seals are looked at
+    assert numbers(tmp_path) == [1]
+    assert not pruned.exists()
 
 
 def test_a_number_is_of_one_release(tmp_path: Path) -> None:

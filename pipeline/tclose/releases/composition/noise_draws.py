@@ -7,12 +7,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 
+from tclose.data.places.bucket_paths import BucketPath
 from tclose.data.places.locations import INTERNAL, Location, show_name
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import OutputError
 from tclose.releases.manifest.internal_manifest import EarlierDraw, Origin
-from tclose.releases.repository.contents import MANIFEST, find_broken_seals, read_origin
-from tclose.releases.repository.name_folders import is_closed, list_folders, reading_place
+from tclose.releases.repository.contents import (
+    MANIFEST,
+    find_broken_seals,
+    open_store,
+    read_origin,
+)
+from tclose.releases.repository.name_folders import (
+    is_closed,
+    list_broken_links,
+    list_folders,
+    reading_place,
+)
 
 _ID = re.compile(r"[0-9a-f]{20}")
 READ_AT_ONCE = 16
@@ -23,7 +34,7 @@ class Neighbours:
     """Releases in an output folder, by name and id: what they are made of, and which do not say.
 
     One whose internal manifest is not at hand cannot be told, nor one that was removed. ``closed``:
-    folders of names that this user may not look into.
+    folders of names that this user may not look into, and links to what is not there.
     """
 
     origins: dict[str, Origin]
@@ -48,24 +59,29 @@ def read_neighbours(output: Location, own_id: str | None = None) -> Neighbours:
     return Neighbours(
         {name: origin for name, origin in named if isinstance(origin, Origin)},
         tuple(name for name, origin in named if isinstance(origin, MalformedError)),
-        tuple(show_name(folder.name) for folder in _list_names(output) if is_closed(folder)),
+        (
+            *(show_name(folder.name) for folder in _list_names(output) if is_closed(folder)),
+            *(f"{show_name(link.name)} (a broken link)" for link in list_broken_links(output)),
+        ),
     )
 
 
 def _read_origin(release: Location) -> Origin | MalformedError | None:
+    if isinstance(release, BucketPath) and not open_store(release.parent).has(release.name):
+        return None  # parts that a run was killed over, or that are being removed
     try:
         return read_origin(release)
     except MalformedError as error:
         return error
 
 
-def find_changed(output: Location) -> tuple[str, ...]:
-    """Releases whose internal manifest is not the one that was published, by name and id.
+def find_changed(output: Location, own_id: str | None = None) -> tuple[str, ...]:
+    """Releases whose internal manifest is not the one that was published, but for one's own.
 
     They count as what they say, which may be less than what was handed out. Where the release key
     is not at hand, or is none, nothing is found.
     """
-    places = list(find_releases(output))
+    places = [place for place in find_releases(output) if place.name != own_id]
     with ThreadPoolExecutor(READ_AT_ONCE) as pool:
         is_changed = list(pool.map(_is_changed, places))
     return tuple(
@@ -74,8 +90,9 @@ def find_changed(output: Location) -> tuple[str, ...]:
 
 
 def _is_changed(release: Location) -> bool:
-    with contextlib.suppress(OutputError):
-        return bool(find_broken_seals(release, (f"{INTERNAL}/{MANIFEST}",)))
+    if isinstance(_read_origin(release), Origin):
+        with contextlib.suppress(OutputError):
+            return bool(find_broken_seals(release, (f"{INTERNAL}/{MANIFEST}",)))
     return False
 
 
@@ -107,14 +124,19 @@ def find_releases(output: Location, *, is_each_needed: bool = False) -> Iterator
 
     Parameters
     ----------
-    is_each_needed : whether a folder of releases that is closed to this user is refused; otherwise
-        none of its releases can be told
+    is_each_needed : whether a folder of releases that is closed to this user is refused, and a link
+        that leads to none; otherwise none of its releases can be told
 
     Raises
     ------
     OutputError
         A folder cannot be read.
     """
+    if is_each_needed and (links := list_broken_links(output)):
+        raise OutputError(
+            f"{show_name(str(links[0]))}: is a link to what is not there, so it cannot be told "
+            "which releases there are; bring that back, or remove the link"
+        )
     for folder in _list_names(output):
         if is_each_needed or not is_closed(folder):
             yield from sorted(_list_ids(folder), key=str)

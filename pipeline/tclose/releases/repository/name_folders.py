@@ -28,6 +28,21 @@ def list_folders(output: Location) -> list[Location]:
     return [path for path in folders if _NAME.fullmatch(path.name) or not is_closed(path)]
 
 
+def list_broken_links(output: Location) -> list[Path]:
+    """Links in an output folder to what is not there, as of a disk that was taken off it.
+
+    Raises
+    ------
+    OutputError
+        The output folder cannot be read.
+    """
+    if not isinstance(output, Path) or not output.is_dir():
+        return []
+    with reading_place(output):
+        links = sorted(path for path in output.iterdir() if path.is_symlink())
+    return [path for path in links if _NAME.fullmatch(path.name) and not path.exists()]
+
+
 def is_closed(folder: Location) -> bool:
     """Return whether this user may not look into a folder."""
     return isinstance(folder, Path) and not os.access(folder, os.R_OK | os.X_OK)

@@ -8,8 +8,9 @@ out, so a release that another one replaced, or that CURRENT does not name, coun
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from tclose.data.places.locations import INTERNAL, Location
+from tclose.data.places.locations import INTERNAL, Location, show_name
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import OutputError
 from tclose.releases.composition.noise_draws import find_releases
@@ -62,26 +63,45 @@ def list_series(output: Location, series: str) -> tuple[SeriesRelease, ...]:
     by_number: dict[int, SeriesRelease] = {}
     for place in _find_published(output):
         try:
-            origin = read_origin(place)
-        except MalformedError as error:
-            raise OutputError(
-                f"release {place}: internal/manifest.json {error}, so it cannot be told whether it "
-                f"is of series {series!r}; put it back as it was"
-            ) from None
-        if origin is None and (is_closed(place) or (place / MANIFEST).is_file()):
-            raise OutputError(
-                f"release {place}: internal/manifest.json is missing or cannot be read, so it "
-                f"cannot be told whether it is of series {series!r}; put it back, or take the "
-                "release out of the output folder"
-            )
-        entry = None if origin is None else origin.over_time
-        if entry is None or entry.series != series:
-            _check_seal(place, series)
+            entry = _tell_entry(place, series)
+        except OutputError:
+            if not open_store(place.parent).has(place.name):
+                continue  # it was removed meanwhile
+            raise
+        if entry is None:
             continue
         if entry.number in by_number:
             raise _same_number(SeriesRelease(place, entry), by_number[entry.number])
         by_number[entry.number] = SeriesRelease(place, entry)
     return tuple(by_number[number] for number in sorted(by_number))
+
+
+def _tell_entry(place: Location, series: str) -> SeriesEntry | None:
+    """The place of a release in this series; None where it is of another one, or of none.
+
+    Raises
+    ------
+    OutputError
+        That cannot be told.
+    """
+    try:
+        origin = read_origin(place)
+    except MalformedError as error:
+        raise OutputError(
+            f"release {place}: internal/manifest.json {error}, so it cannot be told whether it "
+            f"is of series {series!r}; put it back as it was"
+        ) from None
+    if origin is None and (is_closed(place) or (place / MANIFEST).is_file()):
+        raise OutputError(
+            f"release {place}: internal/manifest.json is missing or cannot be read, so it "
+            f"cannot be told whether it is of series {series!r}; put it back, or take the "
+            "release out of the output folder"
+        )
+    entry = None if origin is None else origin.over_time
+    if entry is not None and entry.series == series:
+        return entry
+    _check_seal(place, series)
+    return None
 
 
 def _check_seal(place: Location, series: str) -> None:
@@ -138,13 +158,20 @@ def _find_published(output: Location) -> Iterator[Location]:
     """Yield the releases of all names; in a bucket a run that was killed may leave parts of one.
 
     Its internal manifest is put there before the public one, with which it becomes a release.
+
+    Raises
+    ------
+    OutputError
+        A link is where a release would be: it may lead elsewhere tomorrow, or nowhere.
     """
-    ids: dict[Location, list[str]] = {}
     for place in find_releases(output, is_each_needed=True):
-        if place.parent not in ids:
-            ids[place.parent] = open_store(place.parent).ids()
-        if place.name in ids[place.parent]:
+        if open_store(place.parent).has(place.name):
             yield place
+        elif isinstance(place, Path) and place.is_symlink():
+            raise OutputError(
+                f"release {show_name(str(place))}: is a link; put what it leads to there itself, "
+                "or take it out of the output folder"
+            )
 
 
 def find_window(

@@ -216,13 +216,14 @@ class FolderStore:
     def ids(self) -> list[str]:
         """Folders that have the name of a release, whatever is in them."""
         try:
-            return sorted(
-                path.name
-                for path in self.root.iterdir()
-                if ID.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
-            )
+            return sorted(path.name for path in self.root.iterdir() if self.has(path.name))
         except OSError as error:
             raise OutputError(f"{self.root}: cannot be read ({error.strerror})") from None
+
+    def has(self, release_id: str) -> bool:
+        """Return whether there is such a folder, which no link leads to."""
+        path = self.root / release_id
+        return bool(ID.fullmatch(release_id)) and path.is_dir() and not path.is_symlink()
 
     def staging(self, token: str, release_id: str, work: Path) -> Path:
         """Return a folder on the file system of the release, so that it can be moved."""

@@ -102,14 +102,15 @@ class BucketStore:
     def ids(self) -> list[str]:
         """Releases that have a manifest."""
         return sorted(
-            path.name for path in self.root.iterdir() if path.is_dir() and self._is_release(path)
+            path.name for path in self.root.iterdir() if path.is_dir() and self.has(path.name)
         )
 
-    def _is_release(self, place: BucketPath) -> bool:
-        if not _OF_RELEASE.fullmatch(f"{place.name}/{MANIFEST}"):
+    def has(self, release_id: str) -> bool:
+        """Return whether a release has a manifest, with which it becomes one."""
+        if not _OF_RELEASE.fullmatch(f"{release_id}/{MANIFEST}"):
             return False
         try:
-            return not (place / MANIFEST).read_bytes().startswith(_WITHDRAWN)
+            return not (self.root / release_id / MANIFEST).read_bytes().startswith(_WITHDRAWN)
         except FileNotFoundError:
             return False
 
@@ -129,7 +130,7 @@ class BucketStore:
             release_id, _, holder = name.partition("-")
             if holder == token:
                 continue
-            if self._is_release(self.root / release_id):
+            if self.has(release_id):
                 self.point(release_id, token, _nothing)
             else:
                 path = self.root / release_id / MANIFEST

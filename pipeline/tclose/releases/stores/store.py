@@ -106,6 +106,10 @@ class Store(Protocol):
         """Ids of the releases, sorted."""
         ...
 
+    def has(self, release_id: str) -> bool:
+        """Return whether this is the id of a release."""
+        ...
+
     def staging(self, token: str, release_id: str, work: Path) -> Path:
         """Return the folder in which a run stages its release."""
         ...

@@ -30,9 +30,8 @@ def warn_of_noise_draws(run: Run, plan: Plan, progress: Progress) -> tuple[PlanW
     neighbours = read_neighbours(run.repository.output)
     if neighbours.untold:
         progress.warn(_describe_untold(neighbours.untold))
-    changed = set(find_changed(run.repository.output)) - set(neighbours.untold)
-    if changed:
-        progress.warn(_describe_changed(sorted(changed)))
+    if changed := find_changed(run.repository.output, run.release_id):
+        progress.warn(_describe_changed(changed))
     if neighbours.closed and plan.epsilons:
         progress.warn(_describe_closed(neighbours.closed))
     digests = {content.file.sha256 for content in run.workspace.load(INSPECTION)}
