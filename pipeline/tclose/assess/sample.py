@@ -23,7 +23,7 @@ from tclose.data.value_counts import complete_records
 from tclose.model.array_types import Int64
 from tclose.model.column_terms import Role
 from tclose.model.input_pieces import Partition
-from tclose.passes.persons.person_keys import PERSON_KEY, hide_persons
+from tclose.passes.persons.person_keys import hide_persons, load_person_key
 from tclose.passes.release import RELEASE
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import Source
@@ -117,7 +117,7 @@ def take_sample(
             strict=True,
         )
     )
-    person_key = b"" if source.person is None else run.workspace.load(PERSON_KEY)
+    person_key = b"" if source.person is None else load_person_key(run)
     copy = _Copy(source, number, chosen, attackers, n_table, person_key)
     originals = copy.write(path, pieces, progress)
     run.workspace.remove()

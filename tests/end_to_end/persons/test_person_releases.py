@@ -270,7 +270,7 @@ class TestSecrecy:
             policy = parse_policy(visit_policy(source, tmp_path / name))
             with contextlib.suppress(VerificationError), open_release(policy, silent) as run:
                 run_passes(run, silent, "summarise")
-                keys.append(run.workspace.load(person_keys.PERSON_KEY))
+                keys.append(person_keys.load_person_key(run))
         assert keys[0] == keys[1] != keys[2]
 
 

@@ -1,5 +1,6 @@
 """The key of the registers in a file elsewhere: which files are taken, and which key goes on."""
 
+import base64
 import os
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,25 @@ class Stopped(BaseException):
 
 def stop(*_: Any) -> None:
     raise Stopped
+
+
+def test_working_files_of_a_killed_run_do_not_have_the_key(
+    months: SeriesMonths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may be backed up with the registers that it opens."""
+    place = SeriesMonths(tmp_path, months.files)
+    path = write_key(tmp_path / "key", bytes(range(32)))
+    secret = find_person_key(parse_policy(with_key(place, 0, path)), None)
+    assert secret is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(publishing, "_check_series", stop)
+        with pytest.raises(Stopped):
+            release(with_key(place, 0, path))
+    left = [one for one in (tmp_path / "releases").rglob("*") if one.is_file()]
+    assert [one for one in left if one.name == "register.parquet"]
+    spellings = (secret, secret.hex().encode(), base64.b64encode(secret))
+    assert [one for one in left if any(each in one.read_bytes() for each in spellings)] == []
+    assert secret.hex() not in repr(person_keys.PersonKey(secret))
 
 
 @pytest.mark.nightly

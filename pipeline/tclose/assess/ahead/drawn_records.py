@@ -11,7 +11,7 @@ from tclose.data.files.input_partitions import read_partition
 from tclose.data.preparation.prepare_values import prepare_table
 from tclose.data.value_counts import complete_records, sampled_rows
 from tclose.model.input_pieces import Partition
-from tclose.passes.persons.person_keys import PERSON_KEY, hide_persons
+from tclose.passes.persons.person_keys import hide_persons, load_person_key
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import Source, kept_positions
 from tclose.passes.suppress.suppress_records import SUPPRESSION
@@ -56,7 +56,7 @@ def draw_records(run: Run, size: int, progress: Progress) -> DrawnRecords:
     read = _spread(partitions)
     if workspace.load(SUPPRESSION):  # others that are left out have no place in a table alone
         source = replace(source, reading=replace(source.reading, hidden=None))
-    key = b"" if source.person is None else workspace.load(PERSON_KEY)
+    key = b"" if source.person is None else load_person_key(run)
     n_among = n_table * sum(one.n_records for one in read) / sum(o.n_records for o in partitions)
     share = min(1.0, size / n_among) if n_among else 1.0
     tables, left_out = [], []

@@ -2,13 +2,15 @@
 
 A person column is read for them and never released. The key comes of the release key, or of a file
 that the policy names, so that a run that goes on has the same one, and persons of several releases
-can be compared; where there is neither, runs that publish nothing draw one. Hashes have 128 bits:
-two of ten million persons have the same one with a probability of 10^-25. They and the numbers made
-of them are gone with the working files. What is released depends on which records are of one person
-alone, so every key gives the same release.
+can be compared; it is not among the working files, which outlive a run that is killed, and may
+stand beside registers of the same key. Where there is neither, runs that publish nothing draw one.
+Hashes have 128 bits: two of ten million persons have the same one with a probability of 10^-25.
+They and the numbers made of them are gone with the working files. What is released depends on which
+records are of one person alone, so every key gives the same release.
 """
 
 import secrets
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
@@ -24,26 +26,42 @@ from tclose.passes.compare.record_digests import hash_values
 from tclose.passes.persons.named_key import find_person_key
 from tclose.runtime.artifacts.arrays import ArrayFile
 from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact
-from tclose.runtime.pipeline import PassContext
+from tclose.runtime.run import Run
 
 Rows = TypeVar("Rows", UInt64, Int64)
 
-PERSON_KEY = Artifact("person-key", bytes)
+DRAWN_KEY = Artifact("drawn-key", bytes)  # of a run that has no other
 # Of a partition's persons, uint64 (3, persons): both words of the hash, and records; ascending.
 PERSON_HASHES = FileArtifact("summarise/persons", ArrayFile)
 # Of a partition's complete records, int32 (n,): which of these persons each is of.
 PERSON_PLACES = FileArtifact("summarise/person-places", ArrayFile)
 
 
-def prepare_key(context: PassContext) -> None:
-    """Keep the key by which persons are hashed."""
-    repository = context.run.repository
-    has_lease = context.run.lease_token is not None
+@dataclass(frozen=True)
+class PersonKey:
+    """The key by which persons are hashed, as tasks get it; what prints that prints none of it."""
+
+    content: bytes = field(repr=False)
+
+
+def load_person_key(run: Run) -> bytes:
+    """The key by which a run's persons are hashed, the same for all of its passes.
+
+    Raises
+    ------
+    PolicyError
+        The file that the policy names is not there any more, or is none.
+    """
+    repository = run.repository
+    has_lease = run.lease_token is not None
     secret = repository.release_key() if has_lease else repository.find_release_key()
-    key = find_person_key(context.run.policy, secret)
+    key = find_person_key(run.policy, secret)
     if key is None:
-        key = context.find(PERSON_KEY) or secrets.token_bytes(KEY_BYTES)
-    context.write(PERSON_KEY, key)
+        key = run.workspace.find(DRAWN_KEY)
+    if key is None:
+        key = secrets.token_bytes(KEY_BYTES)
+        run.workspace.save(DRAWN_KEY, key)
+    return key
 
 
 def hash_persons(table: pa.Table, column: Column, key: bytes) -> tuple[UInt64, Int64]:

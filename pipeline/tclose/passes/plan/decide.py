@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tclose.passes.grow.grow_trees import GROW_TASK, grow_trees
-from tclose.passes.persons.person_keys import PERSON_HASHES, PERSON_KEY
+from tclose.passes.persons.person_keys import DRAWN_KEY, PERSON_HASHES, load_person_key
 from tclose.passes.persons.person_numbers import NUMBER_TASK, PersonCounts, number_persons
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES, sketch_persons
 from tclose.passes.plan.feasibility import check_k
@@ -122,7 +122,7 @@ def _make_plan(context: PassContext, summary: InputSummary, series: tuple[Series
     privacy = policy.privacy.model_copy(update={"k": made_k})
     roomy = policy.model_copy(update={"privacy": privacy})
     plan = make_plan(roomy, context.workspace, summary, limits_made_for(policy))
-    key = context.workspace.load_shared(PERSON_KEY)
+    key = load_person_key(context.run)
     encodings = keep_centres(plan.encodings, series[0].centres, policy.attributes, key)
     return replace(plan, k=policy.privacy.k, encodings=encodings)
 
@@ -146,7 +146,7 @@ DECIDE = Pass(
         JOINT_COUNTS,
         SAMPLE,
         PERSON_HASHES,
-        PERSON_KEY,
+        DRAWN_KEY,
         REGISTERED,
         REGISTERED_ROWS,
         REGISTERED_TABLES,

@@ -14,7 +14,7 @@ from tclose.data.files.input_partitions import leave_out
 from tclose.errors import InfeasibleError
 from tclose.model.input_pieces import Partition
 from tclose.passes.persons.named_key import check_register_key, identify_key
-from tclose.passes.persons.person_keys import PERSON_KEY
+from tclose.passes.persons.person_keys import PersonKey
 from tclose.passes.series.chosen_records import (
     CHOOSE_TASK,
     HELD_AGES,
@@ -132,9 +132,16 @@ def look_up_window(run: Run) -> tuple[SeriesWindow, tuple[SeriesRelease, ...]]:
 
 
 def link_series(
-    context: PassContext, source: Source, partitions: tuple[Partition, ...]
+    context: PassContext,
+    source: Source,
+    partitions: tuple[Partition, ...],
+    key: PersonKey | None,
 ) -> tuple[Source, tuple[Partition, ...], tuple[SeriesLink, ...]]:
     """The source and its partitions without the records that have to be left out; the place.
+
+    Parameters
+    ----------
+    key : by which persons are hashed; a series has one
 
     Raises
     ------
@@ -147,9 +154,9 @@ def link_series(
     """
     run = context.run
     settings = run.policy.privacy.over_time
-    if settings is None:
+    if settings is None or key is None:
         return source, partitions, ()
-    linked = _link_records(context, partitions, source)
+    linked = _link_records(context, partitions, source, key)
     handed_out = _open_handed_out(context, source, linked, settings)
     item = ChoiceInput(
         settings,
@@ -165,7 +172,7 @@ def link_series(
     left_out = context.workspace.file(LEFT_OUT, 0).read()
     if left_out.size:
         partitions = leave_out(partitions, left_out)
-    link = _describe(context, linked, item, choice)
+    link = _describe(context, linked, item, choice, key)
     person = None if source.person is None else source.person.name
     hiding = replace(source, reading=replace(source.reading, hidden=person))
     if handed_out is not None:
@@ -189,16 +196,16 @@ class _LinkedRecords:
 
 
 def _link_records(
-    context: PassContext, partitions: tuple[Partition, ...], source: Source
+    context: PassContext, partitions: tuple[Partition, ...], source: Source, key: PersonKey
 ) -> _LinkedRecords:
     context.map(
         LINK_TASK,
-        [(partition, source) for partition in partitions],
+        [(partition, source, key) for partition in partitions],
         sizes=[partition.n_records for partition in partitions],
     )
     window, releases = look_up_window(context.run)
     registered = read_registers(context, releases)
-    _check_keys(context, window, registered)
+    _check_keys(context, window, registered, key)
     ranked = rank_window(context, len(releases), len(partitions))
     context.map(WINDOW_TASK, [ranked])
     return _LinkedRecords(window, releases, registered, ranked.of_ranges)
@@ -220,7 +227,11 @@ def _open_handed_out(
 
 
 def _describe(
-    context: PassContext, linked: _LinkedRecords, asked: ChoiceInput, choice: Choice
+    context: PassContext,
+    linked: _LinkedRecords,
+    asked: ChoiceInput,
+    choice: Choice,
+    key: PersonKey,
 ) -> SeriesLink:
     """The place of a release in its series."""
     settings = asked.settings
@@ -234,7 +245,7 @@ def _describe(
         n_leavers=choice.n_leavers,
         n_classes_left=choice.n_classes_left,
         n_forgotten=choice.n_forgotten,
-        key_id=identify_key(context.workspace.load_shared(PERSON_KEY)),
+        key_id=identify_key(key.content),
         n_held=choice.n_held,
         stalest=choice.stalest,
         share_gone=choice.share_gone,
@@ -246,9 +257,11 @@ def _describe(
 
 
 def _check_keys(
-    context: PassContext, window: SeriesWindow, earlier: Sequence[ReleasedPersons]
+    context: PassContext,
+    window: SeriesWindow,
+    earlier: Sequence[ReleasedPersons],
+    key: PersonKey,
 ) -> None:
     """See that the registers are of the key that persons are hashed with now."""
-    key = context.workspace.load_shared(PERSON_KEY)
     for name, persons in zip(window.releases, earlier, strict=True):
-        check_register_key(context.run.policy, window.series, name, persons.key_id, key)
+        check_register_key(context.run.policy, window.series, name, persons.key_id, key.content)

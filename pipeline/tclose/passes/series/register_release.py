@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from tclose.model.array_types import Int32, Int64, UInt64
-from tclose.passes.persons.person_keys import PERSON_KEY
+from tclose.passes.persons.person_keys import load_person_key
 from tclose.passes.persons.person_numbers import NUMBERED
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
@@ -25,7 +25,13 @@ from tclose.passes.series.window.placed_window import PlacedWindow
 from tclose.passes.summarise.input_summary import PARTITIONS
 from tclose.passes.verify.person_traces import CLASS_SIZES, PERSON_CODES, ROW_PERSONS
 from tclose.policy.sections.privacy_settings import OverTimeSettings
-from tclose.releases.series.register_file import NOBODY, ReleasedPersons, ValueSpace, write_register
+from tclose.releases.series.register_file import (
+    NOBODY,
+    Centre,
+    ReleasedPersons,
+    ValueSpace,
+    write_register,
+)
 from tclose.runtime.artifacts.arrays import ArrayFile
 from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.free_memory import free_memory
@@ -42,7 +48,8 @@ class JudgeInput:
     """A release that was verified by itself, and what is asked of it together with the others.
 
     ``release``: its name and id; ``limits``: the t of each name over time; ``n_classes``: of each
-    key range, 0 where it is empty; ``held``: of records that are held, as in `Partition`.
+    key range, 0 where it is empty; ``held``: of records that are held, as in `Partition`;
+    ``centres``: what the register says of the quasi-identifiers.
     """
 
     release: str
@@ -51,6 +58,7 @@ class JudgeInput:
     limits: dict[str, Fraction]
     n_classes: tuple[int, ...]
     held: Int64
+    centres: tuple[Centre, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +112,7 @@ def judge_release(
         limits=limits_over_time(run.policy, settings),
         n_classes=tuple(n_classes),
         held=np.concatenate([partition.held for partition in context.read(PARTITIONS)]),
+        centres=describe_centres(context.read(PLAN).encodings, load_person_key(run)),
     )
     [verdict] = context.map(JUDGE_TASK, [item])
     return verdict
@@ -138,7 +147,7 @@ def _gather_released(workspace: Workspace, item: JudgeInput) -> ReleasedRows:
         ),
         key_id=item.series.key_id,
         stale=_find_stale(workspace, plan, of_rows, item.held),
-        centres=describe_centres(plan.encodings, workspace.load_shared(PERSON_KEY)),
+        centres=item.centres,
     )
     return ReleasedRows(of_rows, register)
 

@@ -11,7 +11,7 @@ from tclose.methods.dp.noise import check_noise
 from tclose.model.input_pieces import Partition
 from tclose.passes.compare.comparison import prepare_comparison
 from tclose.passes.compare.digest_task import DIGEST_KEY
-from tclose.passes.persons.person_keys import PERSON_KEY, prepare_key
+from tclose.passes.persons.person_keys import DRAWN_KEY, PersonKey, load_person_key
 from tclose.passes.plan.notices.footprint import check_disk, check_pieces
 from tclose.passes.series.chosen_records import CHOOSE_TASK
 from tclose.passes.series.held.held_records import HANDED_OUT, HELD
@@ -84,13 +84,12 @@ def _summarise(context: PassContext) -> None:
     source = find_bounds(context, source, partitions)
     source = find_centres(context, source, partitions)
     source = prepare_comparison(context, source)
-    if source.person is not None:
-        prepare_key(context)
-    source, partitions, series = link_series(context, source, partitions)
+    key = None if source.person is None else PersonKey(load_person_key(context.run))
+    source, partitions, series = link_series(context, source, partitions, key)
     source, partitions, suppression = suppress_records(context, source, partitions)
     pieces = context.map(
         SUMMARISE_TASK,
-        [(partition, source) for partition in partitions],
+        [(partition, source, key) for partition in partitions],
         sizes=[partition.n_records for partition in partitions],
     )
     summary = forget_left_out(merge_summaries(source, pieces), partitions)
@@ -129,7 +128,7 @@ SUMMARISE = Pass(
         PARTITIONS,
         SOURCE,
         DIGEST_KEY,
-        PERSON_KEY,
+        DRAWN_KEY,
         SERIES,
         REGISTERED,
         REGISTERED_ROWS,

@@ -25,8 +25,8 @@ from tclose.model.input_pieces import Partition
 from tclose.passes.compare.record_digests import RecordDigest
 from tclose.passes.persons.person_keys import (
     PERSON_HASHES,
-    PERSON_KEY,
     PERSON_PLACES,
+    PersonKey,
     hash_partition,
     list_persons,
 )
@@ -87,10 +87,12 @@ class PartitionSummary:
 
 
 def summarise_task(
-    workspace: Workspace, item: tuple[Partition, Source], pending: PendingFiles
+    workspace: Workspace,
+    item: tuple[Partition, Source, PersonKey | None],
+    pending: PendingFiles,
 ) -> PartitionSummary:
     """Pass 1 on a partition: its summary, the counts of confidential values, and its sample."""
-    partition, source = item
+    partition, source, key = item
     streamed = stream_partition(workspace, partition, source)
     table = streamed.held
     summary, records = summarise_table(table, source.columns, source.partition_columns)
@@ -107,9 +109,8 @@ def summarise_task(
         parts = [keys[name] for name in attribute.combines]
         joint_spans.append(_write_joint(parts, release_partitions, pending.new(JOINT_COUNTS, j)))
     positions = kept_positions(table, source.checked, partition.first_position)
-    if source.person is not None:
-        key = workspace.load_shared(PERSON_KEY)
-        hashed = hash_partition(partition, records, positions, source.person, key)
+    if source.person is not None and key is not None:
+        hashed = hash_partition(partition, records, positions, source.person, key.content)
         persons, places = list_persons(*hashed)
         pending.new(PERSON_HASHES).write(persons)
         pending.new(PERSON_PLACES).write(places)

@@ -18,7 +18,7 @@ from tclose.passes.microaggregate.aggregate_task import (
     RegionResult,
 )
 from tclose.passes.microaggregate.class_files import CLASS_CODES, CLASS_PASSTHROUGH, CLASSES
-from tclose.passes.persons.person_keys import PERSON_KEY
+from tclose.passes.persons.person_keys import DRAWN_KEY
 from tclose.passes.persons.person_numbers import NUMBERED
 from tclose.passes.persons.person_values import (
     MERGED_PERSON_VALUES,
@@ -233,7 +233,7 @@ VERIFY = Pass(
         MERGED_PERSON_VALUES,
         PERSON_SHARES,
         PERSON_DIGEST,
-        PERSON_KEY,
+        DRAWN_KEY,
         SERIES,
         REGISTERED,
         REGISTERED_ROWS,
