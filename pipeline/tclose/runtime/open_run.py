@@ -87,7 +87,7 @@ def open_run(
                 unnamed = Run(policy, "", held.work_folder("inspect"), engine)
                 contents = _inspect(pipeline, unnamed, progress)
                 versions = byte_versions(policy, pipeline.after(INSPECTION).versions)
-                run = _begin(policy, held, contents, engine, versions, find_key_id)
+                run = _begin(policy, held, contents, engine, versions, find_key_id, progress)
                 run = replace(run, flow_run=flow_run, versions=versions)
                 if not run.is_published:
                     lineage = Lineage(policy, _name_input(held, contents), flow_run)
@@ -100,8 +100,7 @@ def open_run(
                     _abandon(run, error, progress)
                     raise
                 except BaseException:  # an interrupt; what was done is gone on with
-                    ended = lineage_events.end(run.workspace, "interrupted", progress, aborted=True)
-                    _keep_lineage(run, ended)
+                    _interrupt(run, progress)
                     raise
                 if not run.is_published:
                     raise VerificationError("the run ended before its release was published")
@@ -147,6 +146,7 @@ def _begin(
     engine: Engine,
     versions: Mapping[str, dict[str, int]],
     find_key_id: FindKeyId,
+    progress: Progress,
 ) -> Run:
     """Name the release by its content; find it published, go on with it, or start it."""
     release_id = identify_release(policy, contents, versions, repository.release_key())
@@ -161,9 +161,10 @@ def _begin(
         series_token=None if beside is None else beside.lease_token,
     )
     repository.clear_leftovers(keep=release_id)
-    if is_intact(repository.release(release_id)):
+    is_published = is_intact(repository.release(release_id))
+    _end_stopped(repository, None if is_published else release_id, progress)
+    if is_published:
         return _finish_published(run, repository)
-    repository.clear_work(keep=release_id)
     key_id = find_key_id(policy, repository.release_key())
     made_for: dict[Artifact[object], object] = {SOURCES: source_digest(), PERSON_KEY_ID: key_id}
     settings = policy.privacy.over_time
@@ -201,19 +202,25 @@ def identify_release(
     return make_release_id(key, content)
 
 
+def _end_stopped(repository: ReleaseRepository, keep: str | None, progress: Progress) -> None:
+    """Remove the working files of stopped runs, but of one that is gone on with; say their ends."""
+    for root in sorted(repository.work.iterdir()):
+        if root.name != keep:
+            is_published = is_intact(repository.release(root.name))
+            lineage_events.end_stopped(Workspace(root), is_published, progress)
+    repository.clear_work(keep=keep)
+
+
 def _finish_published(run: Run, repository: ReleaseRepository) -> Run:
-    """Do what is left of a release that is published: move the pointer to it, clean up, sign it.
+    """Do what is left of a release that is published: see to a lost pointer, sign it.
 
     One whose number in its series another release has is refused: they do not hold together.
     """
     policy, release_id = run.policy, run.release_id
     check_number(repository.release(release_id))
-    # A run that was stopped between its two last steps is finished; so is a lost pointer.
     current = repository.current()
-    is_left = run.workspace.root.exists()
-    if is_left or current is None or not repository.release(current).is_dir():
+    if current is None or not repository.release(current).is_dir():
         repository.set_current(release_id)
-    repository.clear_work()
     full = read_internal(repository.release(release_id))
     refuse_warnings([] if full is None else full.warnings, policy.engine)
     signer = find_signer(policy.output.signing_key)
@@ -241,13 +248,34 @@ def _abandon(run: Run, error: Exception, progress: Progress) -> None:
     Lineage goes to others: it names no partition, which would quote values.
     """
     known = to_safe_error(error, "run")
-    lineage = lineage_events.end(run.workspace, str(known.redacted()), progress)
+    lineage = _end_lineage(run, str(known.redacted()), progress)
     if known.exit_code != REFUSED:
         _keep_lineage(run, lineage)
-    if known.exit_code != CRASHED and not known.retryable:
-        with contextlib.suppress(TcloseError):  # of a lost lease: the files are another run's now
-            run.repository.check_lease()
+    with contextlib.suppress(TcloseError):  # of a lost lease: the files are another run's now
+        run.repository.check_lease()
+        run.repository.abandon()
+        if known.exit_code != CRASHED and not known.retryable:
             run.workspace.remove()
+
+
+def _interrupt(run: Run, progress: Progress) -> None:
+    """Leave an interrupted run so that it can be gone on with."""
+    _keep_lineage(run, _end_lineage(run, "interrupted", progress, aborted=True))
+    with contextlib.suppress(TcloseError, OSError):
+        run.repository.abandon()
+
+
+def _end_lineage(
+    run: Run, message: str, progress: Progress, *, aborted: bool = False
+) -> Lineage | None:
+    """Emit how a run has ended; its lineage if that was without a release.
+
+    One that stops after its release was published has made it.
+    """
+    is_published = is_intact(run.repository.release(run.release_id))
+    if is_published and lineage_events.complete(run.workspace, progress):
+        return None
+    return lineage_events.end(run.workspace, message, progress, aborted=aborted)
 
 
 def _keep_lineage(run: Run, lineage: Lineage | None) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tclose.data.places.removal import REMOVED
 from tclose.errors import OutputError
 from tclose.releases.repository.name_folders import list_folders
-from tclose.releases.repository.repository import ReleaseRepository, is_intact
+from tclose.releases.repository.repository import ReleaseRepository
 from tclose.runtime.artifacts.artifacts import Workspace
 from tclose.runtime.open_run import SERIES_WINDOW
 
@@ -77,14 +77,8 @@ def clear_leftovers(series: ReleaseRepository, expiry: float) -> bool:
 
 
 def _clear_work(held: ReleaseRepository) -> None:
-    """Remove all working files of a name.
-
-    A run that was stopped between its two last steps is finished: nothing tells of that afterwards.
-    """
+    """Remove all working files of a name."""
     held.check_lease()
-    for root in _list_folder(held.work):
-        if is_intact(held.release(root.name)):
-            held.set_current(root.name)
     held.clear_work()
     for root in _list_folder(held.work):
         raise OutputError(f"{root}: cannot be deleted; remove it by hand, then forget again")

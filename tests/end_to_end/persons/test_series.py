@@ -330,6 +330,21 @@ def test_release_published_meanwhile(copied: SeriesMonths, monkeypatch: pytest.M
     assert not list((copied.folder / "releases").glob("panel-3/[0-9a-f]*"))
 
 
+def test_nothing_is_left_of_a_release_that_is_refused_in_the_end(
+    copied: SeriesMonths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is staged by then, with its register."""
+
+    def refuse(*_: Any) -> None:
+        assert list((copied.folder / "releases").rglob("panel-3/.work/**/register.parquet"))
+        raise OutputError("an earlier release is not as it was published")
+
+    monkeypatch.setattr(publishing, "_check_series", refuse)
+    with pytest.raises(OutputError):
+        copied.publish(3)
+    assert not list((copied.folder / "releases").glob("panel-3/**/*.parquet"))
+
+
 def test_nothing_is_published_that_does_not_hold(
     copied: SeriesMonths, monkeypatch: pytest.MonkeyPatch
 ) -> None:

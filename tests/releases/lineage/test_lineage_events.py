@@ -20,11 +20,13 @@ from openlineage.client.event_v2 import RunState
 
 from support.cases.people import people, policy_for, publish, write_parquet
 from support.passes import decide_only, find_pass, replace_work
-from tclose.errors import DataError, InfeasibleError, TcloseError
+from tclose.errors import DataError, InfeasibleError, LostError, TaskError, TcloseError
 from tclose.passes.release import open_release, run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.lineage import facets, run_events
 from tclose.releases.lineage.emit import emit_events
+from tclose.releases.repository.repository import ReleaseRepository
+from tclose.runtime import open_run
 from tclose.runtime.monitoring import lineage_events
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import PassContext
@@ -208,6 +210,53 @@ def test_run_that_ended_without_a_word_is_ended_by_the_next(heard, tmp_path, mon
     assert runs[1] != runs[2]
     assert runs[2] == runs[3]
     assert runs[2] in heard[1]["run"]["facets"]["errorMessage"]["message"]
+
+
+def stop_at(monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException) -> None:
+    """Let a step of the repository fail, as one of a disk that is full."""
+
+    def failing(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(ReleaseRepository, step, failing)
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_run_that_ends_after_its_release_is_published_has_made_it(
+    error, heard, tmp_path, monkeypatch
+):
+    policy = make(tmp_path)
+    with monkeypatch.context() as patch:
+        stop_at(patch, "set_current", error)
+        with pytest.raises((LostError, KeyboardInterrupt)) as caught:
+            run_release(policy, Progress("none"))
+    if isinstance(error, OSError):
+        assert "release 'people': was published, but CURRENT was not moved to it" in str(caught)
+    assert kinds(heard) == ["START", "COMPLETE"]
+    check_event(heard[-1])
+    made = run_release(policy, Progress("none"))
+    assert made.already_published
+    assert made.current == made.release.name
+    lines = (made.release / "internal" / "lineage.jsonl").read_text().splitlines()
+    for event in heard:
+        del event["run"]["facets"]["tags"]
+    assert [json.loads(line) for line in lines] == heard[:2]
+
+
+@pytest.mark.parametrize(("step", "kind"), [("set_current", "COMPLETE"), ("commit", "ABORT")])
+def test_killed_run_is_ended_by_one_of_other_content(step, kind, heard, tmp_path, monkeypatch):
+    policy = make(tmp_path)
+    with monkeypatch.context() as patch:
+        for ending in ("end", "complete"):  # as a kill, it leaves all as it is
+            patch.setattr(lineage_events, ending, lambda *_, **__: None)
+        patch.setattr(open_run, "_abandon", lambda *_: None)
+        stop_at(patch, step, RuntimeError())
+        with pytest.raises((TaskError, RuntimeError)):
+            run_release(policy, Progress("none"))
+    run_release(policy.model_copy(update={"seed": 7}), Progress("none"))
+    assert kinds(heard) == ["START", kind, "START", "COMPLETE"]
+    assert heard[0]["run"]["runId"] == heard[1]["run"]["runId"] != heard[2]["run"]["runId"]
+    check_event(heard[1])
 
 
 def test_long_run_says_that_it_goes_on(heard, tmp_path, monkeypatch):

@@ -342,14 +342,36 @@ def test_prune_that_comes_too_late_does_not_remove_the_current_release(repositor
     assert OLD in repository.store.ids()
 
 
-@pytest.mark.parametrize("repository", ["bucket"], indirect=True)
 def test_release_that_a_dead_run_had_committed_becomes_current(repository, lost):
     stage(lost, OLD)
     lost.commit(lost.staging(OLD), OLD)
     assert repository.current() is None
-    with repository.acquire_lease(ALIVE):
+    told: list[str] = []
+    with repository.acquire_lease(ALIVE, told.append) as held:
         assert repository.current() == OLD
+        assert f"release {OLD}, which a stopped run has published, is current now" in told
+        publish(held, NEW)
     assert repository.store.names("begun") == []
+    with repository.acquire_lease(ALIVE):
+        assert repository.current() == NEW
+
+
+@pytest.mark.parametrize("repository", ["folder"], indirect=True)
+def test_note_of_a_commit_that_failed_moves_nothing(repository, lost):
+    """Another run can have made the same release, and a rollback have left it."""
+    with pytest.raises(LostLeaseError):
+        lost.store.commit(lost.staging(OLD) / "missing", OLD, lost.lease_token.token, lambda: None)
+    publish(lost, OLD)
+    publish(lost, NEW)
+    with repository.acquire_lease(ALIVE):
+        assert repository.current() == NEW
+    assert repository.store.names("begun") == []
+
+
+def test_what_a_failed_run_has_staged_is_removed(repository, lost):
+    stage(lost, OLD)
+    lost.abandon()
+    assert not repository.store.has_leftovers()
 
 
 @pytest.mark.parametrize("repository", ["bucket"], indirect=True)

@@ -47,9 +47,10 @@ from tclose.releases.report.internal_report import write_internal_report
 from tclose.releases.signatures.manifest_signature import SIGNATURE_FILE, find_signer
 from tclose.releases.signatures.seals import REGISTER_FILE, REPORT, SEAL_FILE, seal_files
 from tclose.runtime.monitoring import lineage_events
-from tclose.runtime.monitoring.lineage_events import LINEAGE
+from tclose.runtime.monitoring.lineage_events import COMPLETED, LINEAGE
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.run import INSPECTION, SECONDS, Run, read_schema
+from tclose.runtime.safe_errors import to_safe_error
 
 # File systems force what several threads ask for to disk in one go.
 SYNC_THREADS = 16
@@ -88,10 +89,11 @@ def publish(context: PassContext) -> None:
     _write_public(run, public, documents, staging)
     _force_folders(staging)
     _check_series(run, context.read(SERIES))
+    context.write(COMPLETED, lineage)
     run.repository.commit(staging, run.release_id)
     _make_current(run)
-    run.repository.clear_work()
     lineage_events.report(lineage, context.progress)
+    run.repository.clear_work()
 
 
 def _check_series(run: Run, series: tuple[SeriesLink, ...]) -> None:
@@ -117,6 +119,12 @@ def _make_current(run: Run) -> None:
         raise LostLeaseError(
             f"release {run.policy.name!r}: was published, but another run has taken the lease over "
             "before CURRENT was moved to it; run again when the other has ended"
+        ) from None
+    except Exception as error:
+        known = to_safe_error(error, "CURRENT")
+        raise type(known)(
+            f"release {run.policy.name!r}: was published, but CURRENT was not moved to it; run "
+            f"again ({known})"
         ) from None
 
 
@@ -243,7 +251,7 @@ PUBLISH = Pass(
         LINEAGE,
         SECONDS,
     ),
-    writes=(),
+    writes=(COMPLETED,),
     tasks=(WRITE_TASK, DIGEST_TASK),
     work=publish,
 )

@@ -3,6 +3,7 @@
 No statistics of the input are given: the facet made for them would publish raw extremes.
 """
 
+import json
 import time
 import uuid
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from tclose.releases.provenance import source_digest
 from tclose.security.redaction import redact_place
 
 if TYPE_CHECKING:
-    from openlineage.client.event_v2 import InputDataset, OutputDataset
+    from openlineage.client.event_v2 import InputDataset, OutputDataset, RunEvent
 
 PRODUCER = f"urn:tclose:{VERSION}"
 JOB_NAMESPACE = "tclose"
@@ -80,6 +81,10 @@ class Lineage:
     def abort(self, message: str) -> None:
         """The run was interrupted."""
         self._emit("ABORT", inputs=[self._input()], message=message)
+
+    def recall(self) -> None:
+        """Make the last event, as it was kept, one that nobody was told of."""
+        self.pending = [_restore(self.lines[-1])]
 
     def _emit(
         self, kind: str, *, inputs: list[Any], outputs: list[Any] | None = None, message: str = ""
@@ -167,6 +172,30 @@ class Lineage:
     def as_bytes(self) -> bytes:
         """All events, one JSON document a line."""
         return "".join(f"{line}\n" for line in self.lines).encode()
+
+
+def _restore(line: str) -> "RunEvent":
+    """An event, of its JSON."""
+    from openlineage.client.event_v2 import (
+        InputDataset,
+        Job,
+        OutputDataset,
+        Run,
+        RunEvent,
+        RunState,
+    )
+
+    event = json.loads(line)
+    run, job = event["run"], event["job"]
+    return RunEvent(
+        eventTime=event["eventTime"],
+        producer=event["producer"],
+        eventType=RunState[event["eventType"]],
+        run=Run(run["runId"], run.get("facets")),
+        job=Job(job["namespace"], job["name"], job.get("facets")),
+        inputs=[InputDataset(**one) for one in event.get("inputs", [])],
+        outputs=[OutputDataset(**one) for one in event.get("outputs", [])],
+    )
 
 
 def _name_dataset(place: str) -> tuple[str, str]:

@@ -210,6 +210,10 @@ class ReleaseRepository:
         work = self.work_folder(release_id)
         return self.store.staging(self._lease_token.token, release_id, work)
 
+    def abandon(self) -> None:
+        """Remove what was staged under the lease, and was not published."""
+        self.store.abandon(self._lease_token.token)
+
     def commit(self, staging: Path, release_id: str) -> None:
         """Move a staged release to its place; one that is there whole stays as it is.
 

@@ -1,7 +1,9 @@
 """Releases in a folder of a local or shared file system.
 
 What a run is about to make visible is prepared in ``.work/prepared-<token>/`` and moved from there.
-Whoever takes its lease over removes that folder first, so nothing can be moved from it any more.
+Whoever takes its lease over removes that folder first, so nothing can be moved from it any more. A
+note in ``.begun/`` says that a release is about to be moved, until CURRENT is moved to it: of a run
+that is stopped in between, the next one to take the lease moves it.
 """
 
 import contextlib
@@ -22,6 +24,7 @@ from tclose.data.places.removal import REMOVED
 from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import BusyError, OutputError
 from tclose.releases.stores.folder_entries import (
+    BEGUN,
     BELIEVED,
     COMMITTING,
     CURRENT,
@@ -237,17 +240,36 @@ class FolderStore:
             path.chmod(0o700)
         return folder
 
-    def fence(self, token: str, *, took_over: bool) -> None:
+    def fence(self, token: str, *, took_over: bool) -> list[str]:
         """Remove what others had prepared: a rename, so that it is gone in one step."""
         del took_over
         for folder in self._work.glob(f"{_PREPARED}*"):
             if folder.name != f"{_PREPARED}{token}":
                 self._delete(folder)
-        for name in ("claims", COMMITTING, "rewriting"):
+        for name in ("claims", COMMITTING, BEGUN, "rewriting"):
             for draft in self.private(name).glob(".*"):
                 draft.unlink(missing_ok=True)
+        finished = list(self._finish(token))
         with contextlib.suppress(OSError):
             self._work.rmdir()
+        return finished
+
+    def _finish(self, token: str) -> Iterator[str]:
+        """Move CURRENT to what others had published; yield which releases these are."""
+        for name in self.names(BEGUN):
+            release_id, _, holder = name.partition("-")
+            if holder == token:
+                continue
+            if self.has(release_id):
+                self.point(release_id, token, lambda: None)
+                yield release_id
+            self.remove(f"{BEGUN}/{name}")
+
+    def abandon(self, token: str) -> None:
+        """Remove what the holder of this lease has prepared."""
+        folder = self._work / f"{_PREPARED}{token}"
+        if folder.exists():
+            self._delete(folder)
 
     def _delete(self, folder: Path) -> None:
         aside = self._work / f"{REMOVED}{folder.name}-{secrets.token_hex(4)}"
@@ -261,10 +283,18 @@ class FolderStore:
         Aside is beside what was staged, so that a run whose lease was taken over after its check
         moves nothing away either.
         """
-        del token
         place = self.root / release_id
         aside = staging.with_name(f"damaged-{secrets.token_hex(4)}")
-        check()
+        note = f"{BEGUN}/{release_id}-{token}"
+        self.write(note, b"")
+        try:
+            check()
+            self._move(staging, place, aside)
+        except BaseException:
+            self.remove(note)
+            raise
+
+    def _move(self, staging: Path, place: Path, aside: Path) -> None:
         try:
             if place.is_dir() and not place.is_symlink():
                 place.rename(aside)
@@ -287,6 +317,7 @@ class FolderStore:
     def point(self, release_id: str, token: str, check: Check) -> None:
         """Move CURRENT, in one step."""
         self._replace(self.root / CURRENT, f"{release_id}\n".encode(), token, check)
+        self.remove(f"{BEGUN}/{release_id}-{token}")
 
     def attach(self, release_id: str, name: str, data: bytes, token: str, check: Check) -> None:
         """Put a file into a release, in one step."""

@@ -16,8 +16,9 @@ from tclose.security.trusted_paths import UntrustedError, read_own
 WORK = ".work"
 CURRENT = "CURRENT"
 COMMITTING = "committing"
+BEGUN = "begun"
 BELIEVED = ("release-key", "work-path")
-_FOLDERS = (WORK, ".claims", f".{COMMITTING}", ".failed", ".rewriting")
+_FOLDERS = (WORK, ".claims", f".{COMMITTING}", f".{BEGUN}", ".failed", ".rewriting")
 _OPEN = stat.S_IRWXG | stat.S_IRWXO
 _ONE_USER = (
     "one user makes all releases of an output folder: run as that user, or name another output.path"

@@ -84,8 +84,10 @@ def acquire_lease(store: Store, expiry: float, notify: Notify) -> Iterator[Lease
         dead = {number: content for number, content in watched.items() if content is not None}
         lease_token = LeaseToken(max(watched, default=0) + 1, secrets.token_hex(16))
         holder = _Holder(store, lease_token, expiry, machine)
-        holder.take(dead)
+        finished = holder.take(dead)
         try:
+            for release_id in finished:
+                notify(f"release {release_id}, which a stopped run has published, is current now")
             yield holder.lease_token
         finally:
             holder.give_back()
@@ -169,8 +171,10 @@ class _Holder:
         content |= {"machine": self.machine, "expiry": self.expiry, "count": f"{count:012d}"}
         return json.dumps(content).encode()
 
-    def take(self, dead: Mapping[int, bytes]) -> None:
+    def take(self, dead: Mapping[int, bytes]) -> list[str]:
         """Make the lease, remove those before it, and end what their holders had begun.
+
+        Returns the ids of the releases that were brought to an end.
 
         ``dead``: numbers and files of those that were found dead. If there is any other by now, its
         holder may be alive.
@@ -183,7 +187,7 @@ class _Holder:
             for number in dead:
                 self.store.remove(LeaseToken(number, "").file)
             # After that: what was checked by then was staged.
-            self.store.fence(self.lease_token.token, took_over=bool(dead))
+            return self.store.fence(self.lease_token.token, took_over=bool(dead))
         except BaseException:
             self.give_back()
             raise

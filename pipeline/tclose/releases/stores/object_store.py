@@ -24,11 +24,11 @@ from pathlib import Path
 from tclose.data.places.bucket_paths import BucketPath, ChangedError
 from tclose.data.places.locations import HIDDEN, INTERNAL
 from tclose.errors import OutputError
+from tclose.releases.stores.folder_entries import BEGUN, CURRENT
 from tclose.releases.stores.store import Check, conflict, moved
 
-CURRENT, MANIFEST = "CURRENT", "manifest.json"
+MANIFEST = "manifest.json"
 _OF_RELEASE = re.compile(r"([0-9a-f]{20})/.+")
-_BEGUN = "begun"
 _TOKEN_BYTES = 16
 _WITHDRAWN = b'"withdrawn '  # how the mark begins that stands in the place of a manifest
 _TRIES = 5
@@ -119,23 +119,29 @@ class BucketStore:
         del token, release_id
         return work / "staging"
 
-    def fence(self, token: str, *, took_over: bool) -> None:
+    def fence(self, token: str, *, took_over: bool) -> list[str]:
         """See to the releases that holders of earlier leases had begun to commit.
 
         Whoever was about to move CURRENT, and wakes up, finds another one than he saw.
         """
         if took_over:
             self._renew_current()
-        for name in self.names(_BEGUN):
+        finished = []
+        for name in self.names(BEGUN):
             release_id, _, holder = name.partition("-")
             if holder == token:
                 continue
             if self.has(release_id):
                 self.point(release_id, token, _nothing)
+                finished.append(release_id)
             else:
                 path = self.root / release_id / MANIFEST
                 self._withdraw(path, path.tag())
-            self.remove(f"{_BEGUN}/{name}")
+            self.remove(f"{BEGUN}/{name}")
+        return finished
+
+    def abandon(self, token: str) -> None:
+        """Nothing is prepared but among the working files."""
 
     def _renew_current(self) -> None:
         """Write CURRENT anew: it names the same release, and is another object."""
@@ -178,7 +184,7 @@ class BucketStore:
         public = {name: path for name, path in files.items() if not _is_internal(name)}
         self._put_files(place, public, check, beside={MANIFEST})
         self._put_files(self.private(release_id), inside, check)
-        self.create(f"{_BEGUN}/{release_id}-{token}", b"")
+        self.create(f"{BEGUN}/{release_id}-{token}", b"")
         check()
         self._put(manifest, last, tag)
 
@@ -225,7 +231,7 @@ class BucketStore:
                 path.put(_point_at(release_id.encode()), None if stored is None else stored[1])
             except ChangedError:
                 raise moved(path) from None
-        self.remove(f"{_BEGUN}/{release_id}-{token}")
+        self.remove(f"{BEGUN}/{release_id}-{token}")
 
     def attach(self, release_id: str, name: str, data: bytes, token: str, check: Check) -> None:
         """PUT over what is there, on the condition that it still is."""

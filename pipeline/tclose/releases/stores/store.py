@@ -114,11 +114,16 @@ class Store(Protocol):
         """Return the folder in which a run stages its release."""
         ...
 
-    def fence(self, token: str, *, took_over: bool) -> None:
+    def fence(self, token: str, *, took_over: bool) -> list[str]:
         """Bring to an end, or make impossible, what holders of earlier leases had begun.
 
-        ``took_over``: one of them was found dead, but may wake up.
+        ``took_over``: one of them was found dead, but may wake up. Returns the ids of the releases
+        that were published by them, and to which CURRENT was moved now.
         """
+        ...
+
+    def abandon(self, token: str) -> None:
+        """Remove what the holder of this lease has prepared outside his working files."""
         ...
 
     def commit(self, staging: Path, release_id: str, token: str, check: Check) -> None:

@@ -11,6 +11,7 @@ from tclose.runtime.artifacts.artifacts import Artifact, Workspace
 from tclose.runtime.monitoring.progress import Progress
 
 LINEAGE = Artifact("lineage", Lineage)
+COMPLETED = Artifact("completed-lineage", Lineage)  # as it is once the release is published
 
 # A long run emits a heartbeat from time to time, after a task or a pass.
 SECONDS_OF_SILENCE = 60.0
@@ -25,6 +26,26 @@ def begin(workspace: Workspace, lineage: Lineage, schema: pa.Schema, progress: P
     lineage.start(schema)
     report(lineage, progress)
     workspace.save(LINEAGE, lineage)
+
+
+def complete(workspace: Workspace, progress: Progress) -> bool:
+    """Emit that a run has published its release, as it had kept; whether it had."""
+    lineage = workspace.find(COMPLETED)
+    if lineage is None:
+        return False
+    lineage.recall()
+    report(lineage, progress)
+    return True
+
+
+def end_stopped(workspace: Workspace, is_published: bool, progress: Progress) -> None:
+    """Emit how a run has ended that was stopped and will not be gone on with."""
+    if is_published and complete(workspace, progress):
+        return
+    lineage = workspace.find(LINEAGE)
+    if lineage is not None and not lineage.has_ended:
+        lineage.abort("it ended without a word")
+        report(lineage, progress)
 
 
 def heartbeat(workspace: Workspace, progress: Progress) -> None:
