@@ -130,6 +130,24 @@ class TestDrawnBefore:
         assert first.budget == {}
         assert audit_release(second.release).findings == []
 
+    def test_of_a_run_that_ends_beside_this_one(
+        self, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """It is there by the time this one is published, and was not when it was planned."""
+        work = find_pass("publish").work
+
+        def publish_second(context: PassContext) -> None:
+            with pytest.MonkeyPatch.context() as inner:
+                replace_work(inner, "publish", work)
+                publish(document_of(source, tmp_path, name="beside"))
+            work(context)
+
+        with pytest.MonkeyPatch.context() as patch:
+            replace_work(patch, "publish", publish_second)
+            made = publish(document_of(source, tmp_path))
+        assert made.budget == {"pay": 4.0}
+        assert capsys.readouterr().err.count("'pay' 2, together 4") == 1
+
     def test_damaged_release_that_is_made_again(
         self, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -14,7 +14,6 @@ from tclose.passes.microaggregate.analyses.workload import WORKLOAD
 from tclose.passes.microaggregate.losses import Losses, compared_columns, merge_losses, name_shares
 from tclose.passes.microaggregate.search.rounds import Round, merge_rounds
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES
-from tclose.passes.plan.notices.noise_history import NOISE_DRAWS
 from tclose.passes.plan.notices.same_input_warning import find_others
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.plan_files import load_distributions
@@ -122,9 +121,14 @@ class ReleaseRecord:
 
 
 def gather_record(
-    run: Run, plan: Plan, verdict: Verdict, files: list[FileResult], compared: Compared
+    run: Run,
+    plan: Plan,
+    verdict: Verdict,
+    files: list[FileResult],
+    compared: Compared,
+    draws: tuple[Draw, ...],
 ) -> ReleaseRecord:
-    """Gather the facts of a run whose files are written; ``compared``: see `ReleaseRecord`."""
+    """Gather the facts of a run whose files are written; see `ReleaseRecord`."""
     workspace = run.workspace
     results = workspace.load(REGION_RESULTS)
     summary = workspace.load(INPUT_SUMMARY)
@@ -159,7 +163,7 @@ def gather_record(
         rounds=merge_rounds([result.rounds for result in results]),
         seconds=workspace.find(SECONDS) or {},
         published_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        draws=workspace.load(NOISE_DRAWS),
+        draws=draws,
         sketches=sketches,
         over_time=over_time,
         exposure=describe_exposure(run, sketches, over_time),

@@ -7,6 +7,7 @@ from tclose.passes.plan.plan import Plan
 from tclose.policy.warning_kinds import NOISE_AGAIN
 from tclose.releases.composition.noise_draws import (
     Draw,
+    Neighbours,
     add_up,
     find_changed,
     find_draws,
@@ -34,9 +35,23 @@ def warn_of_noise_draws(run: Run, plan: Plan, progress: Progress) -> tuple[PlanW
         progress.warn(_describe_changed(changed))
     if neighbours.closed and plan.epsilons:
         progress.warn(_describe_closed(neighbours.closed))
-    digests = {content.file.sha256 for content in run.workspace.load(INSPECTION)}
-    draws = find_draws(neighbours, digests, plan.epsilons)
+    draws = _find_draws(run, plan, neighbours)
     run.workspace.save(NOISE_DRAWS, draws)
+    return _warn(draws, plan)
+
+
+def look_again(run: Run, plan: Plan) -> tuple[tuple[Draw, ...], tuple[PlanWarning, ...]]:
+    """The draws that there are by now, with a warning where others were published meanwhile."""
+    draws = _find_draws(run, plan, read_neighbours(run.repository.output))
+    return draws, () if draws == run.workspace.load(NOISE_DRAWS) else _warn(draws, plan)
+
+
+def _find_draws(run: Run, plan: Plan, neighbours: Neighbours) -> tuple[Draw, ...]:
+    digests = {content.file.sha256 for content in run.workspace.load(INSPECTION)}
+    return find_draws(neighbours, digests, plan.epsilons)
+
+
+def _warn(draws: tuple[Draw, ...], plan: Plan) -> tuple[PlanWarning, ...]:
     return (make_warning(NOISE_AGAIN, _describe(draws, plan)),) if draws else ()
 
 
