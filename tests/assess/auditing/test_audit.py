@@ -373,6 +373,19 @@ def test_manifest_of_another_release(published):
     assert "manifest.json: is that of another release" in audit_release(published).findings
 
 
+def test_release_in_the_folder_of_another_name(published):
+    """Where the output folder is known by its key; what is handed out may stand anywhere."""
+    output, named = published.parents[1], "manifest.json: is that of a release of another name"
+    (output / "alias").symlink_to(published.parent)
+    assert audit_release(output / "alias" / published.name).findings == []
+    elsewhere = output / "other" / published.name
+    elsewhere.parent.mkdir()
+    published.rename(elsewhere)
+    assert named in audit_release(elsewhere).findings
+    (output / ".release-key").unlink()
+    assert named not in audit_release(elsewhere).findings
+
+
 def test_loss_below_none(published):
     edit_manifest(published, lambda m: m["information_loss"].update(total=-0.5))
     [finding] = audit_release(published).findings

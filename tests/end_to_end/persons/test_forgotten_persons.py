@@ -33,8 +33,8 @@ def say_nothing(_: str) -> None:
     pass
 
 
-def forget(place: SeriesMonths, person: str) -> ForgottenPerson:
-    return forget_person(parse_policy(place.policy(0)), person, say_nothing)
+def forget(place: SeriesMonths, person: str, **over_time: Any) -> ForgottenPerson:
+    return forget_person(parse_policy(place.policy(0, **over_time)), person, say_nothing)
 
 
 def registers(place: SeriesMonths) -> list[ReleasedPersons]:
@@ -341,11 +341,21 @@ def test_forgotten_in_releases_that_are_out_of_the_window(
     """Nothing changes for the next release."""
     copied.publish(3, window=2)
     gone = set(read_classes(made[0])) - set(pq.read_table(copied.files[3])["tag"].to_pylist())
-    found = forget(copied, min(gone))
+    found = forget(copied, min(gone), window=2)
     assert (found.n_held, found.cell.n_others) == (0, 0)
     assert find_findings(copied) == []
     document = copied.policy(2, window=2) | {"name": "again"}
     assert release(document).internal["over_time"]["forgotten"] == 0
+
+
+def test_a_policy_with_a_longer_window_holds_the_next_release_to_more(
+    copied: SeriesMonths, made: list[Released]
+) -> None:
+    """Than the newest release was held to: where she was forgotten it can make a difference."""
+    copied.publish(3, window=2)
+    gone = set(read_classes(made[0])) - set(pq.read_table(copied.files[3])["tag"].to_pylist())
+    found = forget(copied, min(gone), window=12)
+    assert found.n_held == len(found.releases) > 0
 
 
 def test_who_was_forgotten_before_may_be_among_the_others(

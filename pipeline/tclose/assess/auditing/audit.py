@@ -91,6 +91,8 @@ def audit_release(location: Location, public_key: PublicKey | None = None) -> Au
         manifest = parse_manifest(content)
         if ID.fullmatch(release.name) and manifest.release_id != release.name:
             audit = audit.extended([f"{MANIFEST}: is that of another release"])
+        elif find_key(release) is not None and manifest.name not in _list_names(release):
+            audit = audit.extended([f"{MANIFEST}: is that of a release of another name"])
         lacking = find_lacking(manifest)
         audit = audit.extended(notes=lacking.notes)
         damage = verify_checksums(release, manifest)
@@ -104,6 +106,11 @@ def audit_release(location: Location, public_key: PublicKey | None = None) -> Au
     if not audit.findings:
         lacking.refuse(release)
     return audit
+
+
+def _list_names(release: Location) -> set[str]:
+    """The name of the folder that a release stands in, as it is given and where that leads."""
+    return {release.absolute().parent.name, release.resolve().parent.name}
 
 
 def _add_signature(

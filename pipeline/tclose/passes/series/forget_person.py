@@ -138,7 +138,8 @@ def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson
         person_key = find_person_key(policy, key)
         assert person_key is not None
         hashes = hash_spellings(value, person_key)
-        held = [one for one in releases if one.entry.number > _last_forgotten(releases)]
+        last_left = _find_last_left(releases, settings.window)
+        held = [one for one in releases if one.entry.number > last_left]
         window = [load_register(one) for one in held]
         for persons in window:
             check_register_key(policy, series.name, persons.release, persons.key_id, person_key)
@@ -183,10 +184,14 @@ def _list_hashes(rows: UInt64) -> set[bytes]:
     return {row.tobytes() for row in rows}
 
 
-def _last_forgotten(releases: Sequence[SeriesRelease]) -> int:
-    """The number of the newest release that the next one is not held to, by the newest's window."""
+def _find_last_left(releases: Sequence[SeriesRelease], window: int) -> int:
+    """The number of the newest release that the next one is not held to.
+
+    By the window of the policy or that of the newest, whichever is longer: the next one may have
+    either.
+    """
     newest = releases[-1].entry
-    return newest.number + 1 - newest.window
+    return newest.number + 1 - max(newest.window, window)
 
 
 def hash_spellings(value: str, key: bytes) -> UInt64:
