@@ -143,6 +143,24 @@ def test_what_was_committed_in_time_is_seen_by_who_takes_the_lease_over(
             lost.set_current(ONE)
 
 
+@pytest.mark.parametrize("series", ["bucket"], indirect=True)
+def test_rows_of_a_run_that_died_before_its_manifest_do_not_stay(
+    series: ReleaseRepository, lost: ReleaseRepository
+) -> None:
+    """Recipients could read them, and no release of the series would be held to them."""
+
+    def die() -> None:
+        raise SystemExit
+
+    paused = pause(lost, N_CHECKS, die)
+    with pytest.raises(SystemExit):
+        paused.commit(stage(lost, ONE), ONE)
+    rows = lost.release(ONE) / "data.txt"
+    assert rows.exists()
+    with hold(series, "second", ALIVE):
+        assert not rows.exists()
+
+
 def test_series_waits_for_a_name_whose_run_may_yet_commit(series: ReleaseRepository) -> None:
     """Such a run has lost the lease of the series, and renews that of its name."""
     with replace(series, name="first").acquire_lease(ALIVE), series.acquire_lease(ALIVE) as held:

@@ -235,7 +235,8 @@ class ReleaseRepository:
     ) -> None:
         """Bring to an end what runs of other names had begun to commit beside an earlier lease.
 
-        The lease of each such name is acquired once, and that fences what was staged there.
+        The lease of each such name is acquired once, and that fences what was staged there; what
+        was put there of a release that is none is removed.
         ``own``: the name of which the caller has acquired it already.
 
         Raises
@@ -255,8 +256,8 @@ class ReleaseRepository:
                 )
             if name not in (self.name, own.name):
                 other = ReleaseRepository(self.output, name)
-                with other.acquire_lease(expiry, notify):
-                    pass
+                with other.acquire_lease(expiry, notify) as acquired:
+                    acquired.clear_leftovers()  # of a bucket: rows that recipients could read
             self.check_lease()
             self.store.remove(note)
 
