@@ -24,7 +24,7 @@ LOCK_OPTIONS := --generate-hashes --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo stack test docs pictures faults nightly golden check bench bench-full bench-intruder reproduce attacks \
+.PHONY: help demo stack test docs pictures faults nightly bounds golden check bench bench-full bench-intruder reproduce attacks \
 	intruder lock clean
 
 help:
@@ -37,6 +37,7 @@ help:
 	@echo "make faults      disturb $(TRIALS) runs at drawn moments (TRIALS=..., SEED=...)"
 	@echo "make nightly     every test at length: all cases, fresh random examples, the faults, $(CASES) drawn"
 	@echo "                 policies and tables, $(FLIPS) flipped bits, $(KILLS) kills, $(INTERRUPTS) interrupts, canaries (CASES=..., SEED=...)"
+	@echo "make bounds      tests of kernels with every access to an array checked; a part of make nightly"
 	@echo "make golden      write the digests of released bytes anew, after a version was raised"
 	@echo "make check       format, lint, docstrings, types, import contracts"
 	@echo "make bench       benchmark, a few minutes: a million records, the main loss tables"
@@ -93,6 +94,15 @@ nightly: $(VENV)/.dev
 	TCLOSE_FULL=1 TCLOSE_FAULTS=$(TRIALS) TCLOSE_FAULTS_SEED=$(SEED) \
 	    TCLOSE_CASES=$(CASES) TCLOSE_FLIPS=$(FLIPS) TCLOSE_KILLS=$(KILLS) TCLOSE_INTERRUPTS=$(INTERRUPTS) \
 	    TCLOSE_SEED=$(SEED) $(PYTEST) --timeout 7200 $(PYTEST_ARGS)
+	$(MAKE) bounds
+
+# A kernel that reads or writes beside an array ends with an error here; compiled for use it does not.
+bounds: $(VENV)/.dev
+	@folder=$$(mktemp -d); \
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$folder $(PYTEST) --timeout 3600 tests/kernels tests/methods \
+	    tests/passes/microaggregate --ignore tests/kernels/test_compiler.py \
+	    --ignore tests/kernels/test_planted_code.py $(PYTEST_ARGS); \
+	status=$$?; rm -rf $$folder; exit $$status
 
 # Refused where bytes changed and no version of a method, model, pass or library did.
 golden: $(VENV)/.dev
