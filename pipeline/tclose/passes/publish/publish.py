@@ -17,7 +17,7 @@ from tclose.passes.microaggregate.aggregate_task import REGION_RESULTS
 from tclose.passes.microaggregate.analyses.workload import WORKLOAD
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES
 from tclose.passes.plan.describe_plan import describe_plan
-from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, look_again
+from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, find_late_draws
 from tclose.passes.plan.notices.plan_warnings import (
     PLAN_WARNINGS,
     report_warnings,
@@ -76,7 +76,7 @@ def publish(context: PassContext) -> None:
     if sum(file.rows for file in files) != verdict.n_records:
         raise VerificationError("the files hold another number of rows; nothing was published")
     compared = compare_with_input(context, plan, [file.digest for file in files])
-    draws, drawn_meanwhile = look_again(run, plan)
+    draws, drawn_meanwhile = find_late_draws(run, plan)
     record = gather_record(run, plan, verdict, files, compared, draws)
     late_warnings = (
         *drawn_meanwhile,

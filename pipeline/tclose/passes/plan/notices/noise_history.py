@@ -40,7 +40,7 @@ def warn_of_noise_draws(run: Run, plan: Plan, progress: Progress) -> tuple[PlanW
     return _warn(draws, plan)
 
 
-def look_again(run: Run, plan: Plan) -> tuple[tuple[Draw, ...], tuple[PlanWarning, ...]]:
+def find_late_draws(run: Run, plan: Plan) -> tuple[tuple[Draw, ...], tuple[PlanWarning, ...]]:
     """The draws that there are by now, with a warning where others were published meanwhile."""
     draws = _find_draws(run, plan, read_neighbours(run.repository.output))
     return draws, () if draws == run.workspace.load(NOISE_DRAWS) else _warn(draws, plan)
