@@ -5,7 +5,10 @@ from math import exp
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from support.cases.discharge_policies import shared_file
@@ -47,6 +50,18 @@ def test_every_kind_on_its_grid(source: Path, tmp_path: Path) -> None:
     assert types["pay"] == ("int64", True)
     assert types["height"] == ("double", True)
     assert types["age"] == ("int64", False)
+
+
+def test_floats_of_32_bits_on_their_grid(tmp_path: Path) -> None:
+    table, source = patients(N_RECORDS), tmp_path / "input.parquet"
+    narrow = table["height"].cast(pa.float32())
+    pq.write_table(table.set_column(2, "height", narrow), source)
+    made = publish(document_of(source, tmp_path / "out", attributes={"height": HEIGHT}))
+    assert audit_release(made.release).findings == []
+    assert {c.name: c.type for c in made.manifest.columns}["height"] == "float"
+    rows = read_rows(folder_of(made))
+    grid = np.array([i / 10 for i in range(1_501, 1_901)], dtype=np.float32)
+    assert set(rows["height"]) <= set(grid.tolist())
 
 
 def test_manifest_tells_what_was_drawn(source: Path, tmp_path: Path) -> None:

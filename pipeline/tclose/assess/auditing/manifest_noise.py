@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from tclose.assess.auditing.file_checks import open_checked
 from tclose.assess.auditing.misfits import refusing_misfits
 from tclose.data.arrow_errors import refusing_arrow
-from tclose.data.keys import is_text, to_keys
+from tclose.data.keys import from_keys, is_text, to_keys
 from tclose.data.listed_values import read_listed
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
@@ -91,7 +91,10 @@ def _count_others(values: pa.Array, noise: NoiseResult) -> int:
     with refusing_misfits():
         grid = NoiseGrid(*(Fraction(str(number)) for number in (noise.low, noise.high, noise.step)))
         keys = to_keys(values, "noise")
-    return int(np.count_nonzero(grid.to_values(grid.to_steps(keys)) != keys))
+    given = grid.to_values(grid.to_steps(keys))
+    if pa.types.is_float32(values.type):  # which holds the grid's values less exactly
+        given = to_keys(from_keys(given, values.type), "noise")
+    return int(np.count_nonzero(given != keys))
 
 
 def _read_listed(values: Sequence[str | int | float], dtype: pa.DataType) -> pa.Array:
