@@ -101,6 +101,14 @@ def _describe_bound(bound: Fraction, percentile: Fraction | None) -> str:
     return f"{write_number(bound)}{note}"
 
 
+def exact_number(number: Fraction) -> int | float:
+    """Return a number for a document: a float, or the whole number that no float is."""
+    nearest = float(number)
+    if number.denominator == 1 and Fraction(nearest) != number:
+        return number.numerator
+    return nearest
+
+
 def write_number(number: Fraction) -> str:
     """A decimal fraction as a policy writes it, without an exponent where that is short."""
     if number.denominator == 1:

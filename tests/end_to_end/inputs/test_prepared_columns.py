@@ -1,5 +1,6 @@
 """Values that are prepared as they are read: all is measured, and said, of what they became."""
 
+import json
 import re
 from decimal import Decimal
 from fractions import Fraction
@@ -229,6 +230,16 @@ def test_a_column_without_values_has_no_percentiles(tmp_path: Path) -> None:
     made = release(document | {"unlisted": "drop"})
     assert made.table["rent"].null_count == 60
     assert "prepared" not in made.manifest["columns"][-1]
+
+
+@pytest.mark.parametrize("keys", [{"bands": [5, 2**53 + 1]}, {"bottom": 5, "top": 2**53 + 1}])
+def test_whole_numbers_that_no_float_is_are_said(keys: dict[str, Any], tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "in.parquet", table())
+    rent = {"role": "non-confidential"} | keys
+    document = policy_for(path, attributes={"age": QUASI, "pay": CONFIDENTIAL, "bonus": rent})
+    made = release(document | {"unlisted": "drop"})
+    prepared = made.manifest["columns"][-1]["prepared"]
+    assert json.dumps(prepared) == json.dumps(keys).replace("5,", "5.0,")
 
 
 def test_audit_beside_the_originals_prepares_them_too(tmp_path: Path) -> None:

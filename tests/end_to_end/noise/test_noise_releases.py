@@ -64,6 +64,18 @@ def test_floats_of_32_bits_on_their_grid(tmp_path: Path) -> None:
     assert set(rows["height"]) <= set(grid.tolist())
 
 
+@pytest.mark.parametrize(("low", "step"), [(2**53 + 1, 2), (2**61, 2**54 + 2), (-(2**62), 1)])
+def test_bounds_that_no_float_is(low: int, step: int, tmp_path: Path) -> None:
+    table, source = patients(N_RECORDS), tmp_path / "input.parquet"
+    pay = pa.array([low + n % 9 * step for n in range(N_RECORDS)])
+    pq.write_table(table.set_column(6, "pay", pay), source)
+    noise = {"epsilon": 2, "low": low, "high": low + 9 * step, "step": step}
+    attributes = {"pay": {"role": CONFIDENTIAL, "noise": noise}}
+    made = publish(document_of(source, tmp_path / "out", attributes=attributes))
+    assert made.manifest.noise["pay"].to_json().items() >= noise.items()
+    assert audit_release(made.release).findings == []
+
+
 def test_manifest_tells_what_was_drawn(source: Path, tmp_path: Path) -> None:
     made = publish(document_of(source, tmp_path, attributes={"stage": STAGE, "ill": ILL}))
     noise = made.manifest.to_json()["noise"]

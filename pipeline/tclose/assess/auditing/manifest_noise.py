@@ -82,19 +82,24 @@ def _read_column(path: Location, name: str) -> pa.Array:
 
 def _count_others(values: pa.Array, noise: NoiseResult) -> int:
     """Rows whose value is not on the grid, or not in the list, that the noise was drawn on."""
-    if noise.low is None:
+    if noise.low is None or noise.high is None:
         encoded = values.dictionary_encode()
         listed = _read_listed(noise.values, encoded.dictionary.type)
         known = pc.is_in(encoded.dictionary, listed).to_numpy(zero_copy_only=False)
         rows = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
         return int(np.count_nonzero(~np.append(known, False)[rows]))
     with refusing_misfits():
-        grid = NoiseGrid(*(Fraction(str(number)) for number in (noise.low, noise.high, noise.step)))
+        grid = NoiseGrid(*map(_to_fraction, (noise.low, noise.high, noise.step)))
         keys = to_keys(values, "noise")
     given = grid.to_values(grid.to_steps(keys))
     if pa.types.is_float32(values.type):  # which holds the grid's values less exactly
         given = to_keys(from_keys(given, values.type), "noise")
     return int(np.count_nonzero(given != keys))
+
+
+def _to_fraction(number: float) -> Fraction:
+    """The number that was asked: 0.1 is what it reads as, a whole one what it is."""
+    return Fraction(number) if number == int(number) else Fraction(str(number))
 
 
 def _read_listed(values: Sequence[str | int | float], dtype: pa.DataType) -> pa.Array:

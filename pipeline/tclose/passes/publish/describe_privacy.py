@@ -6,6 +6,7 @@ from fractions import Fraction
 from math import inf, nextafter
 
 from tclose.model.attributes import Column
+from tclose.model.preparation import exact_number
 from tclose.model.verification import ClassSizes, Verdict
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.models.stochastic_closeness import stochastic_closeness
@@ -79,9 +80,9 @@ def describe_noise(plan: Plan, verdict: Verdict) -> dict[str, NoiseResult]:
         described[column.name] = NoiseResult(
             epsilon=float(noise.epsilon),
             mechanism="discrete Laplace" if not noise.values else "randomised response",
-            low=None if noise.low is None else float(noise.low),
-            high=None if noise.high is None else float(noise.high),
-            step=float(noise.step),
+            low=None if noise.low is None else exact_number(noise.low),
+            high=None if noise.high is None else exact_number(noise.high),
+            step=exact_number(noise.step),
             values=list(noise.values or column.attribute.order),
             stochastic_t=state_closeness(noise.epsilon, verdict.n_records, verdict.sizes),
             **asked_t,

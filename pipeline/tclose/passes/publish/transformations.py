@@ -10,7 +10,7 @@ from tclose.methods.generalisation.full_domain import describe_level, height_of
 from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, REPRESENTATIVE, Column, Noise
 from tclose.model.column_terms import Distance, Kind, Role
 from tclose.model.grouping import GroupRule
-from tclose.model.preparation import Preparation
+from tclose.model.preparation import Preparation, exact_number
 from tclose.passes.microaggregate.shares.representatives import MORE_LOSS
 from tclose.passes.plan.describe_plan import describe_scale
 from tclose.passes.plan.plan import Plan
@@ -68,9 +68,9 @@ def _describe_preparation(prepared: Preparation) -> PreparedColumn:
         "bottom_percentile": prepared.bottom_percentile,
         "top_percentile": prepared.top_percentile,
     }
-    keys: Keys = {key: float(number) for key, number in bounds.items() if number is not None}
+    keys: Keys = {key: exact_number(number) for key, number in bounds.items() if number is not None}
     if prepared.bands:
-        keys["bands"] = [float(end) for end in prepared.bands]
+        keys["bands"] = [exact_number(end) for end in prepared.bands]
     if prepared.fills:
         keys["missing"] = "category"
     if prepared.imputes is not None:

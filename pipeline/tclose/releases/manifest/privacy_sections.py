@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from tclose.releases.manifest.sections import (
     AtMostOne,
     Count,
+    Exact,
     Names,
     Nonnegative,
     Positive,
@@ -137,9 +138,9 @@ class NoiseResult(Section):
 
     epsilon: Annotated[float, Field(gt=0, le=100)]
     mechanism: str
-    low: float | None
-    high: float | None
-    step: Annotated[float, Field(gt=0)]
+    low: Exact | None
+    high: Exact | None
+    step: Annotated[Exact, Field(gt=0)]
     values: list[str | int | float]
     """The released values, if they are not the numbers from ``low`` to ``high``."""
     stochastic_t: float

@@ -29,6 +29,8 @@ def _check_rows(rows: list[list[str]]) -> list[list[str]]:
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Nonnegative = Annotated[float, Field(ge=0)]
+# Whole numbers that no float is stay what they are; beyond 64 bits there are none of.
+Exact = Annotated[int, Field(ge=-(2**63), lt=2**64)] | float
 AtMostOne = Annotated[float, Field(ge=0, le=1)]
 Names = Annotated[list[str], AfterValidator(_check_distinct)]
 ReadDistance = Annotated[Distance, Field(strict=False)]
@@ -156,17 +158,17 @@ class Refinement(Section):
 class PreparedColumn(Section):
     """The preparation of values as they were read; its numbers are known to everybody."""
 
-    bottom: float | None = None
+    bottom: Exact | None = None
     """Smaller values were set to it."""
-    top: float | None = None
+    top: Exact | None = None
     """Larger values were set to it."""
     bottom_percentile: Annotated[float, Field(gt=0, lt=100)] | None = None
     """In percent, where the bottom is one of the column's percentiles."""
     top_percentile: Annotated[float, Field(gt=0, lt=100)] | None = None
     """Likewise of the top."""
-    multiples_of: float | None = None
+    multiples_of: Exact | None = None
     """Values were rounded to the nearest of these."""
-    bands: list[float] = Field(default_factory=list)
+    bands: list[Exact] = Field(default_factory=list)
     """Ends of the ranges that stand for values, each the first value of the next range."""
     missing: Literal["category", "median", "mode", "class"] | None = None
     """Records without a value have a category of their own, this centre of the others, or the
