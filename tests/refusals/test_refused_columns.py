@@ -205,8 +205,12 @@ class TestColumns:
 
     @pytest.mark.parametrize(
         "values",
-        [pa.array(np.linspace(0, 1, N_PEOPLE)), pa.array([decimal.Decimal("1.5")] * N_PEOPLE)],
-        ids=["float", "decimal"],
+        [
+            pa.array(np.linspace(0, 1, N_PEOPLE)),
+            pa.array([decimal.Decimal("1.5")] * N_PEOPLE),
+            pa.array([decimal.Decimal("1.5")] * N_PEOPLE, pa.decimal64(9, 2)),
+        ],
+        ids=["float", "decimal", "decimal of few bits"],
     )
     def test_partition_by_what_cannot_name_folders(self, values, tmp_path, refuse):
         document = policy_for(write_parquet(tmp_path / "p.parquet", people(age=values)))

@@ -15,7 +15,7 @@ from tclose.assess.auditing.class_checker import ClassChecker
 from tclose.assess.auditing.released_rows import Rows
 from tclose.data.arrow_errors import refusing_arrow
 from tclose.data.columns import resolve_column
-from tclose.data.keys import name_type, one_zero, plain_type, to_values
+from tclose.data.keys import name_type, one_zero, plain_type, to_values, widen_decimals
 from tclose.data.unusable_values import find_problems as find_value_problems
 from tclose.data.value_counts import confidential_keys, count_values, own_values, summarise_table
 from tclose.errors import DataError
@@ -82,7 +82,7 @@ def code_values_apart(values: pa.ChunkedArray, name: str) -> Int64:
     with refusing_arrow(refusal):
         if pa.types.is_floating(dense.type):
             dense = one_zero(dense)
-        listed = dense.dictionary_encode(null_encoding="encode")
+        listed = widen_decimals(dense).dictionary_encode(null_encoding="encode")
     return cast(Int64, listed.indices.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
@@ -105,7 +105,7 @@ def _texts(table: pa.Table, column: Column) -> list[str]:
     """Values of a nominal attribute in the order of their codes."""
     if column.kind is not Kind.NOMINAL:
         return []
-    present = to_values(pc.unique(one_zero(table[column.name].combine_chunks())))
+    present = to_values(pc.unique(one_zero(widen_decimals(table[column.name].combine_chunks()))))
     return [str(value) for value in own_values(Counter(present))]
 
 

@@ -6,7 +6,7 @@ of nominal, boolean and ordinal columns become positions in the list of their ca
 
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
 import numpy as np
@@ -21,6 +21,7 @@ from tclose.model.attributes import ANCESTOR, Column
 from tclose.model.column_terms import Kind, Role
 
 Keys = NDArray[np.int64] | Float64
+Values = TypeVar("Values", pa.Array, pa.ChunkedArray)
 
 MAX_DECIMAL_DIGITS = 18
 _MAX_SPAN = 2**62
@@ -130,6 +131,14 @@ def _decimal_keys(array: pa.Array) -> Int64:
     wide = array.cast(pa.decimal128(MAX_DECIMAL_DIGITS, array.type.scale))
     words = np.frombuffer(wide.buffers()[1], dtype="<i8").reshape(-1, 2)
     return words[wide.offset : wide.offset + len(wide), 0].astype(np.int64)
+
+
+def widen_decimals(values: Values) -> Values:
+    """Decimals of few bits as those of 128, which Arrow can list and rank; others as they are."""
+    dtype = values.type
+    if pa.types.is_decimal32(dtype) or pa.types.is_decimal64(dtype):
+        return cast(Values, values.cast(pa.decimal128(dtype.precision, dtype.scale)))
+    return values
 
 
 def one_zero(array: pa.Array) -> pa.Array:
@@ -274,10 +283,10 @@ class Encoding:
 
     def _find_positions(self, array: pa.Array) -> pa.Array:
         """The position of each value among the categories, or null."""
-        array = one_zero(array)
+        array = one_zero(widen_decimals(array))
         if self.column.aggregate == ANCESTOR and not is_text(array.type):
             array = _to_texts(array)
-        return pc.index_in(array, value_set=self.categories)
+        return pc.index_in(array, value_set=widen_decimals(self.categories))
 
     def decode(self, keys: Keys) -> pa.Array:
         """Released values of keys: an array of `release_type`."""

@@ -22,6 +22,7 @@ from tclose.data.keys import (
     to_keys,
     to_values,
     unknown_zone,
+    widen_decimals,
 )
 from tclose.errors import DataError
 from tclose.kernels.splitmix import STEP, finalise
@@ -168,7 +169,7 @@ def _summarise_column(values: pa.ChunkedArray, column: Column, n_missing: int) -
 
 
 def _count_categories(values: pa.Array, column: Column) -> Counter[Any]:
-    counted = one_zero(values).value_counts()
+    counted = one_zero(widen_decimals(values)).value_counts()
     try:
         if column.kind.is_categorical and values.type == pa.time64("ns"):
             values.cast(pa.time64("us"))  # Python's times, which they are listed as, are no finer
@@ -223,7 +224,7 @@ def confidential_keys(table: pa.Table, column: Column) -> Keys:
     The order of nominal values is not known before all values are: their keys are indices in the
     table's own, as `own_values` lists them.
     """
-    values = table[column.name].combine_chunks()
+    values = widen_decimals(table[column.name].combine_chunks())
     if column.kind is Kind.NOMINAL:
         own = pa.array(own_values(_count_categories(values, column)), plain_type(values.type))
         places = pc.index_in(one_zero(values), value_set=own)

@@ -21,7 +21,11 @@ from support.cases.people import (
     write_parquet,
 )
 from support.tables.arrow_types import DICTIONARIES, NUMBERS, TEXTS, numbers_of
+from tclose.assess.auditing.audit import audit_release
+from tclose.assess.originals import add_originals
 from tclose.data.keys import plain_type, to_keys
+from tclose.policy.policy import parse_policy
+from tclose.runtime.monitoring.progress import Progress
 
 
 class TestReleasedTypes:
@@ -34,7 +38,8 @@ class TestReleasedTypes:
         top = 2 if pa.types.is_boolean(dtype) else 50
         keys = [rng.integers(0, top, N_PEOPLE) for _ in range(3)]
         quasi, confidential, passthrough = (numbers_of(dtype, k) for k in keys)
-        passthrough = pc.if_else(pa.array(keys[2] % 2 == 0), passthrough, pa.scalar(None, dtype))
+        holes = pc.if_else(pa.array(keys[2] % 2 == 0), passthrough, pa.scalar(None, dtype))
+        passthrough = holes.cast(dtype)  # Arrow makes decimals of few bits wide ones
         n_dropped = 0
         if missing == "drop":
             n_dropped = 2
@@ -134,6 +139,36 @@ class TestReleasedValues:
         released = release(document)
         assert sorted(released.table["pay"].to_pylist()) == pays
         check_means(released.table, "age", "pay", dict(zip(pays, quasi, strict=True)), scale=4)
+
+    @pytest.mark.parametrize("dtype", [pa.decimal32(9, 2), pa.decimal64(18, 4)], ids=str)
+    @pytest.mark.parametrize(
+        "keys",
+        [
+            {"role": QUASI, "type": "nominal"},
+            {"role": CONFIDENTIAL, "type": "nominal"},
+            {"role": CONFIDENTIAL, "round": 2},
+            {"role": PASSTHROUGH, "top": 3},
+            {"role": QUASI, "missing": "median", "aggregate": "low-median"},
+            {"role": PASSTHROUGH},
+        ],
+        ids=lambda keys: "-".join(map(str, keys.values())),
+    )
+    def test_decimals_of_few_bits(self, dtype, keys, tmp_path):
+        codes = np.random.default_rng(7).integers(0, 5, N_PEOPLE)
+        values = pa.array([Decimal(int(code)) for code in codes], dtype)
+        if "missing" in keys:
+            values = pa.concat_arrays([values.slice(2), pa.nulls(2, dtype)])
+        path = write_parquet(tmp_path / "p.parquet", people(code=values))
+        document = policy_for(path)
+        document["attributes"]["code"] = keys
+        released = release(document)
+        assert released.schema.field("code").type == dtype
+        found = set(released.table["code"].to_pylist())
+        assert found <= set(range(5) if "round" not in keys else range(0, 5, 2))
+        originals = add_originals(
+            audit_release(released.folder), parse_policy(document), Progress("none")
+        )
+        assert originals.findings == []
 
     @pytest.mark.parametrize(
         ("dtype", "expected"),

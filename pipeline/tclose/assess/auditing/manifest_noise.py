@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from tclose.assess.auditing.file_checks import open_checked
 from tclose.assess.auditing.misfits import refusing_misfits
 from tclose.data.arrow_errors import refusing_arrow
-from tclose.data.keys import from_keys, is_text, to_keys
+from tclose.data.keys import from_keys, is_text, to_keys, widen_decimals
 from tclose.data.listed_values import read_listed
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
@@ -83,7 +83,7 @@ def _read_column(path: Location, name: str) -> pa.Array:
 def _count_others(values: pa.Array, noise: NoiseResult) -> int:
     """Rows whose value is not on the grid, or not in the list, that the noise was drawn on."""
     if noise.low is None or noise.high is None:
-        encoded = values.dictionary_encode()
+        encoded = widen_decimals(values).dictionary_encode()
         listed = _read_listed(noise.values, encoded.dictionary.type)
         known = pc.is_in(encoded.dictionary, listed).to_numpy(zero_copy_only=False)
         rows = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)

@@ -12,7 +12,15 @@ import pyarrow.compute as pc
 
 from tclose.assess.auditing.file_checks import open_checked, refusing_content
 from tclose.assess.auditing.misfits import refusing_misfits
-from tclose.data.keys import Keys, folder_name, folder_type, plain_type, to_keys, to_values
+from tclose.data.keys import (
+    Keys,
+    folder_name,
+    folder_type,
+    plain_type,
+    to_keys,
+    to_values,
+    widen_decimals,
+)
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.data.value_counts import ValueCounts, count_values, merge_counts
@@ -149,7 +157,7 @@ def survey_files(
     for path in paths:
         table = read_class_columns(path, roles)
         for name, values in listed_counts.items():
-            counted = table[name].combine_chunks().value_counts()
+            counted = widen_decimals(table[name].combine_chunks()).value_counts()
             pairs = zip(to_values(counted.field("values")), counted.field("counts"), strict=True)
             values.update({value: count.as_py() for value, count in pairs})
             types[name] = plain_type(table[name].type)
@@ -224,7 +232,7 @@ def _confidential_keys(table: pa.Table, column: ReleasedColumn) -> Keys:
     values = table[column.name].combine_chunks()
     if column.kind is not Kind.ORDINAL:
         return _number_keys(values, column.name)
-    listed = values.dictionary_encode()
+    listed = widen_decimals(values).dictionary_encode()
     texts = listed.dictionary.to_pylist()
     place = _rank(column.order or [], texts)
     ranks = np.array([place[str(text)] for text in texts], np.int64)
@@ -261,8 +269,8 @@ def encode_files(
 def _class_keys(table: pa.Table, column: ReleasedColumn, categories: dict[str, pa.Array]) -> Keys:
     values = table[column.name].combine_chunks()
     if column.name in categories:
-        listed = values.dictionary_encode()
-        places = pc.index_in(listed.dictionary, value_set=categories[column.name])
+        listed = widen_decimals(values).dictionary_encode()
+        places = pc.index_in(listed.dictionary, value_set=widen_decimals(categories[column.name]))
         of_texts = places.to_numpy(zero_copy_only=False).astype(np.int64)
         return cast(Keys, of_texts[listed.indices.to_numpy(zero_copy_only=False)])
     return _number_keys(values, column.name)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tclose.assess.covering import find_covered
 from tclose.assess.linkage import joined, released_keys
 from tclose.assess.over_time.other_notations import find_other_covered, read_other_ends
-from tclose.data.keys import Encoding, Keys
+from tclose.data.keys import Encoding, Keys, widen_decimals
 from tclose.kernels.record_linkage import SAME_DISTANCE
 from tclose.methods.generalisation.notation import Texts, read_ends
 from tclose.methods.scaling import Scaled, scale_columns
@@ -102,7 +102,7 @@ class _Cover:
     ) -> None:
         name = encoding.column.name
         self.keys = encoding.encode(joined(originals, name))
-        listed = joined(classes, name).dictionary_encode()
+        listed = widen_decimals(joined(classes, name)).dictionary_encode()
         texts = [str(text) for text in listed.dictionary.to_pylist()]
         codes = listed.indices.to_numpy(zero_copy_only=False)
         self.table: NDArray[np.bool_] | None = None

@@ -271,6 +271,7 @@ def _leave_out(
             index = table.column_names.index(reading.hidden)
             column = table.column(index).combine_chunks()
             without = pc.if_else(pa.array(is_kept), column, pa.scalar(None, column.type))
+            without = without.cast(column.type)  # decimals of few bits have become wide
             table = table.set_column(index, reading.hidden, without)  # noqa: PLW2901
         yield table
         first += len(table)

@@ -59,7 +59,8 @@ def prepare_values(array: pa.Array, name: str, preparation: Preparation) -> pa.A
     else:
         changed = _change(keys, array.type, name, preparation)
         prepared = _write_keys(changed, array.type, name)
-    return pc.if_else(is_null, pa.scalar(None, prepared.type), prepared)
+    # Arrow makes decimals of few bits wide ones, here and in what is filled.
+    return pc.if_else(is_null, pa.scalar(None, prepared.type), prepared).cast(prepared.type)
 
 
 def _fill(array: pa.Array, name: str) -> pa.Array:
@@ -78,7 +79,7 @@ def _impute(array: pa.Array, value: int | float | str | None) -> pa.Array:
         scalar = pa.scalar(value).cast(array.type)
     else:
         scalar = from_keys(np.array([value]), array.type)[0]
-    return pc.fill_null(array, scalar)
+    return pc.fill_null(array, scalar).cast(array.type)
 
 
 def _read_keys(array: pa.Array, name: str) -> Keys:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tclose.data.arrow_errors import refusing_arrow
-from tclose.data.keys import from_keys, is_number, plain_type, to_keys
+from tclose.data.keys import from_keys, is_number, plain_type, to_keys, widen_decimals
 from tclose.data.listed_values import read_listed
 from tclose.errors import DataError, InfeasibleError, PolicyError
 from tclose.methods.dp.dp_confidential import NoiseGrid, draw_codes, draw_steps
@@ -51,7 +51,7 @@ def check_noise(column: Column) -> None:
     )
     with refusing_arrow(refusal):
         values = read_listed(listed, column.type)
-    if len(values.unique()) < max(len(values), 2):
+    if len(widen_decimals(values).unique()) < max(len(values), 2):
         raise PolicyError(f"{where}: noise needs two values or more, each listed once")
 
 
@@ -145,7 +145,7 @@ def add_noise(values: pa.Array, column: Column) -> pa.Array:
 
 
 def _codes_of(values: pa.Array, listed: pa.Array, name: str) -> np.ndarray:
-    places = pc.index_in(values, value_set=listed)
+    places = pc.index_in(widen_decimals(values), value_set=widen_decimals(listed))
     if places.null_count:
         raise DataError(
             f"column {name!r}: {places.null_count:,} values that the policy does not list; name "

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tclose.data.keys import widen_decimals
 from tclose.errors import VerificationError
 from tclose.methods.generalisation.notation import parse_interval, parse_set, read_values
 from tclose.model.column_terms import Kind
@@ -31,9 +32,7 @@ def label_values(
     VerificationError
         Values that no label has, or several.
     """
-    if pa.types.is_decimal(values.type):  # Arrow compares and lists wide ones alone
-        values = values.cast(pa.decimal128(38, values.type.scale))
-    listed, is_ordinal = values.dictionary_encode(), kind is Kind.ORDINAL
+    listed, is_ordinal = widen_decimals(values).dictionary_encode(), kind is Kind.ORDINAL
     of_value = np.full(len(listed.dictionary), -1, dtype=np.int64)
     for index, label in enumerate(labels):
         if kind is Kind.NOMINAL:

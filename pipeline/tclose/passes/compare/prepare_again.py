@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tclose.data.keys import widen_decimals
 from tclose.model.attributes import Column
 from tclose.model.preparation import Preparation
 
@@ -27,7 +28,7 @@ def prepare_again(table: pa.Table, columns: Sequence[Column]) -> pa.Table:
         preparation, index = column.attribute.preparation, table.schema.get_field_index(column.name)
         if preparation is None or preparation.has_no_gaps or index < 0:
             continue  # what is filled is released as the value of a class
-        listed = table[column.name].combine_chunks().dictionary_encode()
+        listed = widen_decimals(table[column.name].combine_chunks()).dictionary_encode()
         prepare = _choose(preparation, listed.type.value_type)
         values = [prepare(value) for value in listed.dictionary.to_pylist()]
         released = table.schema.field(index).type if not preparation.bands else pa.string()

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
-from tclose.data.keys import plain_type
+from tclose.data.keys import plain_type, widen_decimals
 from tclose.errors import VerificationError
 from tclose.model.array_types import Float64, Int64
 from tclose.model.verification import Verdict
@@ -147,10 +147,8 @@ def look_again(batches: Iterator[pa.RecordBatch], names: list[str], smallest: in
 
 def _number_released(values: pa.ChunkedArray) -> Int64:
     """A number for each different value, a missing one among them: int64 (n,)."""
-    dtype = plain_type(values.type)
-    if pa.types.is_decimal(dtype):  # those of few digits cannot be listed as they are
-        dtype = pa.decimal256(dtype.precision, dtype.scale)
-    listed = values.combine_chunks().cast(dtype).dictionary_encode(null_encoding="encode")
+    plain = values.combine_chunks().cast(plain_type(values.type))
+    listed = widen_decimals(plain).dictionary_encode(null_encoding="encode")
     return np.asarray(listed.indices.to_numpy(zero_copy_only=False)).astype(np.int64)
 
 

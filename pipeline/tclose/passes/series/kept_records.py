@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tclose.data.keys import one_zero, to_values
+from tclose.data.keys import one_zero, to_values, widen_decimals
 from tclose.data.value_counts import confidential_keys
 from tclose.kernels.cell_parts import count_labels
 from tclose.model.array_types import Bools, Float64, Int32, Int64, Integers
@@ -54,7 +54,7 @@ class NumberedValues:
     @classmethod
     def of(cls, values: pa.Array, column: Column) -> "NumberedValues":
         """The values of a column, which are compared once each."""
-        listed = values.dictionary_encode()
+        listed = widen_decimals(values).dictionary_encode()
         table = pa.table({column.name: pa.chunked_array([listed.dictionary])})
         kinds, places = np.unique(confidential_keys(table, column), return_inverse=True)
         texts: list[str] = []

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tclose.data.files.input_partitions import Reading
+from tclose.data.keys import widen_decimals
 from tclose.data.value_counts import (
     ValueCounts,
     checked_columns,
@@ -91,7 +92,7 @@ def split_release_partitions(
     codes = np.zeros(len(table), dtype=np.int64)
     levels: list[list[Any]] = []
     for name in partition_columns:
-        column = table[name].combine_chunks().dictionary_encode()
+        column = widen_decimals(table[name].combine_chunks()).dictionary_encode()
         levels.append(column.dictionary.to_pylist())
         codes = codes * max(len(levels[-1]), 1) + column.indices.to_numpy(zero_copy_only=False)
     present, inverse = np.unique(codes, return_inverse=True)

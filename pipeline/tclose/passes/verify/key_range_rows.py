@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tclose.data.keys import Keys
+from tclose.data.keys import Keys, widen_decimals
 from tclose.kernels.aggregate import group_by_label, sort_within
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
@@ -67,7 +67,7 @@ def order_rows(of_row: Int64, codes: Int64, passthrough: pa.Table) -> Int64:
 def _dense_ranks(values: pa.Array) -> Int64:
     if pa.types.is_null(values.type):  # Arrow ranks anything but this
         return np.zeros(len(values), dtype=np.int64)
-    return cast(Int64, pc.rank(values, tiebreaker="dense").to_numpy())
+    return cast(Int64, pc.rank(widen_decimals(values), tiebreaker="dense").to_numpy())
 
 
 def cut_rows(

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from tclose.data.files.text_formats import LIKE_DATES, TextFormat, rewrite_texts
 from tclose.data.files.type_inference import count_texts
-from tclose.data.keys import is_number, is_text, natural_kind
+from tclose.data.keys import is_number, is_text, natural_kind, widen_decimals
 from tclose.data.preparation.alike_texts import count_alike
 from tclose.model.array_types import Float64
 from tclose.model.column_terms import Kind
@@ -93,7 +93,7 @@ def profile_column(
         is_token = pc.is_in(column, value_set=pa.array(tokens, column.type))
         column = pc.if_else(is_token, pa.scalar(None, column.type), column)
     present = column.drop_null().combine_chunks()
-    counted = present.value_counts()
+    counted = widen_decimals(present).value_counts()
     values, counts = counted.field("values"), counted.field("counts").to_numpy()
     profile = ColumnProfile(
         name,
