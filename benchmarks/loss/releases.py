@@ -98,7 +98,7 @@ def read_measurement(
     """Read the figures of a release from its internal manifest and its plan."""
     classes, loss = manifest["classes"], manifest["exact_information_loss"]
     lost = sum(loss["per_attribute"][name] for name in stored.source.numeric)
-    results, n_clusters = manifest["privacy"]["t"], manifest["refinement"]["clusters"]
+    results, n_clusters = manifest["privacy"]["t"], manifest["clusters"]
     return Measurement(
         n_records=manifest["records"],
         n_clusters=n_clusters,

@@ -166,11 +166,8 @@ def describe_comparison(record: ReleaseRecord) -> RecordComparison:
 
 
 def describe_search(record: ReleaseRecord) -> Refinement:
-    """Describe the search that was asked for.
-
-    Clusters that are released alike are one equivalence class, so there may be fewer of these.
-    """
-    return Refinement(asked=record.policy.method.refine, clusters=record.n_clusters)
+    """Describe the search that was asked for."""
+    return Refinement(asked=record.policy.method.refine)
 
 
 def describe_rounds(record: ReleaseRecord) -> list[RoundEntry]:
@@ -206,6 +203,7 @@ def full_manifest(record: ReleaseRecord, public: Manifest, run: MadeBy) -> Inter
     return InternalManifest(
         **values,
         exact_information_loss=_describe_exact_loss(record),
+        clusters=record.n_clusters,
         rounds=describe_rounds(record),
         utility=record.utility,
         inside=[REPORT],

@@ -249,6 +249,9 @@ class InternalManifest(Manifest):
 
     code: InternalCode
     exact_information_loss: ExactLoss | None = None
+    clusters: Count | None = None
+    """Classes as they were made: those that are released alike are one; None: made by a version
+    that says it in ``refinement``."""
     rounds: list[RoundEntry] = Field(default_factory=list)
     """Of the search for less loss: the start, each round, and each pass of perturbations."""
     utility: Utility | None = None

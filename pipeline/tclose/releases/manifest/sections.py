@@ -145,11 +145,12 @@ class RoundEntry(Section):
 
 
 class Refinement(Section):
-    """The search for less loss: what was asked for, and what it came to."""
+    """The search for less loss that was asked for."""
 
     asked: str | int
-    clusters: Count
-    """Clusters that are released alike are one class, so there may be fewer of these."""
+    clusters: Count | None = None
+    """The clusters, in releases of earlier versions. They are inside now: of several that are
+    released alike the rows tell no number, and it would tell whose values are whose."""
     rounds: list[RoundEntry] = Field(default_factory=list)
     """The rounds, in releases of earlier versions. They are inside now: by the distances of classes
     that were not kept an intruder who can search as well would tell whose values are whose."""
