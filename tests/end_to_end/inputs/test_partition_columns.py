@@ -21,7 +21,7 @@ def write(path, sites, *, missing=0, row_group_size=1_000_000):
     return path
 
 
-def policy(path, place, t=0.5) -> Policy:
+def policy(path, place, t=0.5, roles=()) -> Policy:
     return parse_policy(
         {
             "name": "sites",
@@ -30,6 +30,7 @@ def policy(path, place, t=0.5) -> Policy:
                 "age": "quasi-identifier",
                 "site": "non-confidential",
                 "pay": "confidential",
+                **dict(roles),
             },
             "privacy": {"k": 3, "t": t},
             "missing": "drop",
@@ -76,3 +77,15 @@ def test_partition_far_from_the_table_is_proved_infeasible(tmp_path):
     pq.write_table(table, tmp_path / "in.parquet")
     with pytest.raises(InfeasibleError, match=r"site=\w.*'pay' is at distance 0\.256410"):
         run_release(policy(tmp_path / "in.parquet", tmp_path / "out", t=0.2), Progress("none"))
+
+
+def test_value_of_a_partition_of_one_person_is_not_named(tmp_path):
+    """Where persons count, a folder of k records may have one of them."""
+    columns = {"site": ["a"] * 30 + ["secret-place"] * 10, "who": [*range(30), *[30] * 10]}
+    table = pa.table({"age": list(range(40)), **columns, "pay": [*range(30), *[9] * 10]})
+    pq.write_table(table, tmp_path / "in.parquet")
+    place, roles = tmp_path / "out", {"who": "person"}
+    asked = policy(tmp_path / "in.parquet", place, t=0.2, roles=roles)
+    with pytest.raises(InfeasibleError, match="a partition: 'pay' is at distance") as refused:
+        run_release(asked, Progress("none"))
+    assert "secret-place" not in str(refused.value)

@@ -144,11 +144,15 @@ class _PartitionPlanner:
 
         for key in sorted(emds_of, key=rank):
             emds = list(emds_of[key])
-            small = (
-                bool(plan.partition_columns) and counts[key] < plan.k
-            )  # its value may be one person's
-            name = "a partition" if small else partition_name(plan.partition_columns, key)
-            check_feasible(name, counts[key], plan.k, plan.confidential, emds, list(plan.max_emds))
+            name, max_emds = self._name(key), list(plan.max_emds)
+            check_feasible(name, counts[key], plan.k, plan.confidential, emds, max_emds)
+
+    def _name(self, key: Key) -> str:
+        """Name a release partition in a message, but for values that may be one person's."""
+        columns, n_records = self.plan.partition_columns, self.summary.table.release_partitions[key]
+        # How many persons these records are of is not known here.
+        hidden = n_records < self.plan.k or self.summary.source.person is not None
+        return "a partition" if columns and hidden else partition_name(columns, key)
 
     def _bound(self, key: Key) -> SizeBound | None:
         """Return the least class size that the equal distance alone allows, if more than k."""
@@ -173,9 +177,7 @@ class _PartitionPlanner:
             of_partition = [self.counts.of(key, a) for a in range(len(emds))]
             known = [table for table in of_partition if table is not None]
             if self.summary.table.release_partitions[key] >= plan.k:
-                candidates.append(
-                    PartitionDistributions(partition_name(plan.partition_columns, key), known, emds)
-                )
+                candidates.append(PartitionDistributions(self._name(key), known, emds))
         check_models_feasible(plan, self.counts.distributions, candidates)
 
     def _draft(self, key: Key, emds: tuple[Fraction, ...], bound: SizeBound | None) -> _Draft:
