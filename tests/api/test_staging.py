@@ -1,5 +1,6 @@
 """Frames as files: the same rows give the same bytes, however they are cut."""
 
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 
@@ -112,6 +113,7 @@ def test_partitions_of_two_types_are_refused():
             pa.table({"band": pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), [7])}),
             "run_end_encoded",
         ),
+        (pa.table({"band": pa.array([Decimal(200)], pa.decimal128(5, -2))}), "decimal128"),
     ],
 )
 def test_a_type_that_no_file_has_is_refused_by_the_columns_name(data, kind):
