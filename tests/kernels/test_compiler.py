@@ -9,6 +9,8 @@ import threading
 import time
 from pathlib import Path
 
+import llvmlite
+import numba
 import numpy as np
 import pytest
 from numba.core.errors import TypingError
@@ -147,6 +149,28 @@ def test_codes_of_several_processes_call_what_they_were_compiled_with(tmp_path):
     assert alone == [str([*range(1_000, 1_040)]), str([*range(39, -1, -1)])]
     assert call("ascending", "positions") == alone
     assert call("positions", "ascending") == alone[::-1]
+
+
+class TestFolderOfSources:
+    """Code is found by those sources, and that compiler, alone that it was made of."""
+
+    @pytest.mark.parametrize(
+        ("module", "name"),
+        [*((one, "__version__") for one in (numba, llvmlite, np)), (sys, "version_info")],
+        ids=lambda one: getattr(one, "__name__", one),
+    )
+    def test_other_versions_have_another(self, module, name, monkeypatch):
+        before = compiler._sources_digest()
+        monkeypatch.setattr(module, name, (9, 9, 9) if module is sys else "9.9.9")
+        assert compiler._sources_digest() != before
+
+    def test_a_source_that_was_moved_has_another(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(compiler, "__file__", str(tmp_path / "compiler.py"))
+        (tmp_path / "emd").mkdir()
+        (tmp_path / "emd" / "sums.py").touch()
+        before = compiler._sources_digest()
+        (tmp_path / "emd").rename(tmp_path / "distances")
+        assert compiler._sources_digest() != before
 
 
 class TestTurns:

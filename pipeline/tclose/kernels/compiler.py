@@ -27,6 +27,7 @@ import hashlib
 import os
 import pickle
 import secrets
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -39,7 +40,9 @@ from tclose.security.trusted_paths import TrustedFolder, UntrustedError, open_tr
 from tclose.security.working_folder import away_from_working_folder
 
 with away_from_working_folder():
+    import llvmlite
     import numba
+    import numpy as np
     from numba.core import config, types
     from numba.core.bytecode import FunctionIdentity
     from numba.core.caching import _Cache
@@ -196,10 +199,17 @@ def _open_ready() -> TrustedFolder | UntrustedError | None:
 
 
 def _sources_digest() -> str:
-    """SHA-256 over the compiler's version and the kernels' source files, by their names."""
-    digest = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(path.name.encode() + b"\n" + path.read_bytes())
+    """SHA-256 over the kernels' source files, by their places, and versions of what compiles them.
+
+    Code has calls of the compiler's libraries in it, and how numpy and Python lay out what they
+    hand over.
+    """
+    libraries = (numba.__version__, llvmlite.__version__, np.__version__)
+    digest = hashlib.sha256(repr((*sys.version_info, *libraries)).encode())
+    folder = Path(__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        place, content = path.relative_to(folder).as_posix(), path.read_bytes()
+        digest.update(f"{place}\n{len(content)}\n".encode() + content)
     return digest.hexdigest()[:20]
 
 

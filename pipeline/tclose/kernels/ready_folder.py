@@ -24,14 +24,15 @@ def find_other_kernels(digest: str) -> str:
 
     Parameters
     ----------
-    digest : name of the folder of these sources and this compiler, see `tclose.kernels.compiler`
+    digest : name of the folder of these sources and of what compiles them, see
+        `tclose.kernels.compiler`
     """
     home = os.environ.get(READY)
     if not home or not Path(home).is_dir() or Path(home, digest).exists():
         return ""
     return (
-        f"{READY} {home}: has no kernels of this version of tclose and its compiler, so none that "
-        "were compiled ahead are read; fill a new folder by "
+        f"{READY} {home}: has no kernels of this version of tclose, its compiler, numpy and "
+        "Python, so none that were compiled ahead are read; fill a new folder by "
         f"`env -u {READY} NUMBA_CACHE_DIR=FOLDER tclose warm-up` and name that one, or take "
         f"{READY} out of the environment"
     )
