@@ -4,6 +4,7 @@ The public manifest lists these files with their digests, so that a changed byte
 """
 
 import hashlib
+from typing import NamedTuple
 
 from tclose.data.places.untrusted_files import dump_json
 from tclose.releases.manifest.datapackage import describe_package
@@ -35,14 +36,25 @@ def list_documents(documents: dict[str, bytes]) -> list[Document]:
     ]
 
 
-def compare_documents(manifest: Manifest) -> tuple[list[str], list[str]]:
-    """Names of documents that a manifest does not list, and of those that would be made otherwise.
+class ComparedDocuments(NamedTuple):
+    """Names of documents: not listed, made otherwise from the manifest, and not made from it."""
+
+    missing: list[str]
+    unlike: list[str]
+    not_made: list[str]
+
+
+def compare_documents(manifest: Manifest) -> ComparedDocuments:
+    """Compare the documents that a manifest lists with those that would be made of it.
 
     Whoever has no seals has their digests alone, which an editor of a document can write anew.
     """
-    if manifest.format != FORMAT:  # an earlier version made others, or none
-        return [], []
     listed = {document.path: document.sha256 for document in manifest.documents}
+    if manifest.format != FORMAT:  # an earlier version made others, or none
+        return ComparedDocuments([], [], list(listed))
     made = {one.path: one.sha256 for one in list_documents(make_documents(manifest))}
-    missing = [name for name in made if name not in listed]
-    return missing, [n for n, digest in made.items() if n in listed and listed[n] != digest]
+    return ComparedDocuments(
+        missing=[name for name in made if name not in listed],
+        unlike=[n for n, digest in made.items() if n in listed and listed[n] != digest],
+        not_made=[name for name in listed if name not in made],
+    )

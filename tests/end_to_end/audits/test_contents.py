@@ -7,6 +7,7 @@ import socket
 
 import pytest
 
+from support.cases.published import edit_manifest
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.releases.repository.contents import file_sha256, is_intact
@@ -154,6 +155,29 @@ def test_documents_that_were_edited_are_told_to_whoever_has_no_seals(handed_out)
     audit = audit_release(handed_out)
     assert audit.findings == []
     assert any(note.startswith("dictionary.md: is not what this version") for note in audit.notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "finding", "not_made"),
+    [
+        (lambda m: m.pop("figures"), "has no figures, as all of its format have", ["report.html"]),
+        (
+            lambda m: m.update(format=3),
+            "has figures, report.html, as none of its format has",
+            ["datapackage.json", "dictionary.md", "report.html"],
+        ),
+    ],
+    ids=["figures", "format"],
+)
+def test_manifest_that_says_too_little_to_compare_documents_is_found(
+    change, finding, not_made, handed_out
+):
+    """A report of which nothing is made anew could say anything."""
+    edit_manifest(handed_out, change)
+    audit = audit_release(handed_out)
+    assert audit.findings == [f"manifest.json: {finding}"]
+    told = [note.partition(":")[0] for note in audit.notes if "is not compared" in note]
+    assert told == not_made
 
 
 def test_document_that_was_taken_out_is_found(handed_out):

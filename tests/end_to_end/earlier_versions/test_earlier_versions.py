@@ -36,6 +36,11 @@ METHODS = {
     "sabre": "sabre",
 }
 
+NOT_COMPARED = (
+    "is not compared with the manifest, as this version makes none of one like it; what was "
+    "checked is what the manifest says"
+)
+
 
 def tell(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
     capsys.readouterr()
@@ -71,7 +76,9 @@ def test_every_one_passes_where_it_was_handed_out_to(earlier, capsys):
     for release in every_release(earlier):
         copy = hand_out(release, earlier / "elsewhere")
         audit = tell_json(capsys, "audit", str(copy))
-        assert (audit["findings"], audit["notes"], audit["checked"]) == ([], [], True)
+        assert (audit["findings"], audit["checked"]) == ([], True)
+        names = ["datapackage.json", "dictionary.md"]
+        assert audit["notes"] == [f"{name}: {NOT_COMPARED}" for name in names]
 
 
 @pytest.mark.parametrize("name", METHODS)

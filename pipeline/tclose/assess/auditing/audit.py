@@ -21,6 +21,7 @@ from tclose.assess.auditing.manifest_comparison import (
     PERSONS,
     PERSONS_OF_SERIES,
     find_false_claims,
+    find_other_format,
 )
 from tclose.assess.auditing.manifest_figures import find_false_figures
 from tclose.assess.auditing.manifest_joint import find_joint
@@ -143,11 +144,12 @@ def _check_content(
         notes.append(f"{MANIFEST}: not checked, as this version does not know it: {_list(unknown)}")
     if find_key(release) is None and (internal_of(release) / SEAL_FILE).is_file():
         notes.append(f"internal/{SEAL_FILE}: not checked, because the release key is not available")
-    findings = diff_manifests(release, manifest)
+    findings = [*find_other_format(manifest), *diff_manifests(release, manifest)]
     if read_internal(release) is None:  # as with whom it was handed out to
-        missing, unlike = compare_documents(manifest)
-        findings += [f"{name}: is missing" for name in missing]
-        notes += [f"{name}: {_UNLIKE}" for name in unlike]
+        documents = compare_documents(manifest)
+        findings += [f"{name}: is missing" for name in documents.missing]
+        notes += [f"{name}: {_UNLIKE}" for name in documents.unlike]
+        notes += [f"{name}: {_NOT_MADE}" for name in documents.not_made]
     return audit.extended([*findings, *find_broken_seals(release)], notes)
 
 
@@ -160,6 +162,12 @@ _MOST_NAMED = 5
 _UNLIKE = (
     "is not what this version makes of the manifest: another version made it, or it was edited; "
     "what was checked is what the manifest says"
+)
+
+
+_NOT_MADE = (
+    "is not compared with the manifest, as this version makes none of one like it; what was "
+    "checked is what the manifest says"
 )
 
 

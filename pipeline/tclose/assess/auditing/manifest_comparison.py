@@ -3,7 +3,7 @@
 from tclose.model.column_terms import Distance
 from tclose.releases.manifest.privacy_sections import Privacy
 from tclose.releases.manifest.privacy_summary import find_differences
-from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.manifest.public_manifest import FORMAT, Manifest
 from tclose.releases.manifest.sections import ClassesSection, RiskSection
 
 LARGEST_DIFFERENCE = 1e-12  # of a distance, computed twice in another order of its terms
@@ -21,6 +21,23 @@ PERSONS_OF_SERIES = (
     "manifest.json: k and t over persons are not checked, as no file says whose a record is; "
     "tclose audit --series checks them, as registers do"
 )
+
+
+# What manifests have had from format 4 on, in which all have figures.
+_LATER = ("about", "figures", "left_out", "left_out_over_time", "suppressed", "held")
+
+
+def find_other_format(manifest: Manifest) -> list[str]:
+    """List what a manifest lacks or has that none of its format does: it was edited."""
+    if manifest.format == FORMAT:
+        lacks = manifest.figures is None
+        return ["manifest.json: has no figures, as all of its format have"] if lacks else []
+    later = [key for key in _LATER if getattr(manifest, key) is not None]
+    later += [one.path for one in manifest.documents if one.path == "report.html"]
+    later += ["privacy.persons"] if manifest.privacy.persons is not None else []
+    later += ["prepared"] if any(column.prepared for column in manifest.columns) else []
+    said = ", ".join(later)
+    return [f"manifest.json: has {said}, as none of its format has"] if later else []
 
 
 def find_false_claims(
