@@ -10,8 +10,10 @@ from urllib.parse import unquote
 import pytest
 
 from support.cases.people import people, policy_for, release, tree, write_parquet
+from support.cases.published import edit_manifest, hand_out
 from support.cases.repositories import fake_id, fake_manifest, write_fake
 from support.checks.html_page import Page
+from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.data.places.atomic_files import write_atomically
 from tclose.errors import OutputError
@@ -111,11 +113,22 @@ def test_again_it_replaces_its_own_pages_and_no_other_file(releases, tmp_path):
     assert all(name.startswith("others/") for name in gone)
 
 
-def test_damaged_releases_are_left_out_and_named(releases, tmp_path, capsys):
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda m: m.clear(),
+        lambda m: m["figures"]["attributes"]["pay"].update(distances=[]),
+        lambda m: m["privacy"]["t"].pop("pay"),
+    ],
+    ids=["empty", "no distances", "no t"],
+)
+def test_damaged_releases_are_left_out_and_named(harm, releases, tmp_path, capsys):
     copied = tmp_path / "releases"
     shutil.copytree(releases, copied)
     [place] = copied.glob("others/*/manifest.json")
-    place.write_text("{")
+    edit_manifest(place.parent, harm)
+    [finding] = audit_release(hand_out(place.parent, tmp_path)).findings
+    assert finding.startswith("manifest.json: is damaged")
     assert main(["site", str(copied), "--out", str(tmp_path / "site"), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["releases"] == 2

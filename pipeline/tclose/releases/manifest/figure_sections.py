@@ -45,7 +45,7 @@ class AttributeFigures(Section):
     farthest: Shares
     """Shares of the records of the class farthest from the table, by the same labels."""
     farthest_records: Count
-    distances: list[AtMostOne]
+    distances: Annotated[list[AtMostOne], Field(min_length=1)]
     """Shares of the classes by their distance to the table, in equal steps from 0 to t."""
 
 

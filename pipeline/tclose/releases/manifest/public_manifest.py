@@ -128,7 +128,14 @@ class Manifest(Section):
         if any(file.path.count("/") != depth for file in self.files):
             raise ValueError("files: one is not in a folder for each column of partition_by")
         self._check_values()
+        self._check_figures()
         return self
+
+    def _check_figures(self) -> None:
+        """See that what has figures has the t that they are drawn against."""
+        named = () if self.figures is None else self.figures.attributes
+        if not self.privacy.t.keys() >= set(named):
+            raise ValueError("figures: attributes that have no t")
 
     def _check_values(self) -> None:
         """See that the comparison with the input names every column that may be compared."""
