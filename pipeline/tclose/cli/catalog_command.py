@@ -157,9 +157,10 @@ def _site(arguments: argparse.Namespace) -> tuple[str, int]:
     site = write_site(arguments.place, arguments.out)
     if arguments.json:
         described = {"folder": str(site.folder), "releases": site.n_releases}
-        return _as_json(described | {"left_out": site.left_out + site.unlinked}), 0
+        return _as_json(described | {"left_out": site.left_out + site.unlinked + site.taken}), 0
     lines = [f"left out {name}: its manifest cannot be read" for name in site.left_out]
     lines += [f"left out {name}: its name is not UTF-8; rename it" for name in site.unlinked]
+    lines += [f"left out {name}: a file of the site has its name; rename it" for name in site.taken]
     return "\n".join([*lines, f"{site.n_releases:,} releases in {site.folder / 'index.html'}"]), 0
 
 

@@ -148,6 +148,27 @@ def test_folders_with_other_files_are_refused(releases, tmp_path):
     assert (tmp_path / "mine" / "index.html").read_text() == "mine"
 
 
+@pytest.mark.parametrize("place", ["others", "others/*", "others/*/manifest.json", LIST])
+def test_links_are_refused_and_nothing_behind_them_is_touched(place, releases, tmp_path, capsys):
+    write_site(releases, tmp_path / "site")
+    [path] = (tmp_path / "site").glob(place)
+    path.rename(tmp_path / "victim")
+    path.symlink_to(tmp_path / "victim")
+    before = tree(tmp_path)
+    assert main(["site", str(releases / "people"), "--out", str(tmp_path / "site")]) == 2
+    assert f"{path}: is a link, and a site has none; remove it" in capsys.readouterr().err
+    assert tree(tmp_path) == before
+
+
+def test_names_of_the_sites_own_files_are_left_out_and_named(releases, tmp_path, capsys):
+    copied = tmp_path / "releases"
+    shutil.copytree(releases, copied)
+    (copied / "others").rename(copied / "index.html")
+    assert main(["site", str(copied), "--out", str(tmp_path / "site")]) == 0
+    told = capsys.readouterr()
+    assert "left out index.html: a file of the site has its name; rename it" in told.out + told.err
+
+
 def test_a_list_that_was_edited_removes_nothing_outside(releases, tmp_path):
     outside = tmp_path / "outside.txt"
     outside.write_text("mine")

@@ -18,6 +18,7 @@ from tclose.releases.repository.repository import ReleaseRepository, read_manife
 from tclose.releases.site.site_pages import ListedPage, write_dictionary_page, write_index
 
 LIST = "tclose-site.json"  # of the files that the last site had, which the next one may remove
+INDEX = "index.html"
 
 
 @dataclass(frozen=True)
@@ -25,13 +26,15 @@ class Site:
     """A site that was written: its folder, and how many releases it shows.
 
     ``left_out``: those whose manifest cannot be read; ``unlinked``: folders of a name that is not
-    UTF-8, to which no page can have a link.
+    UTF-8, to which no page can have a link; ``taken``: those whose name is that of a file of the
+    site itself.
     """
 
     folder: Path
     n_releases: int
     left_out: tuple[str, ...]
     unlinked: tuple[str, ...] = ()
+    taken: tuple[str, ...] = ()
 
 
 def write_site(place: Location, folder: Path) -> Site:
@@ -44,16 +47,20 @@ def write_site(place: Location, folder: Path) -> Site:
     Raises
     ------
     OutputError
-        There are no releases, or the folder has other files.
+        There are no releases, or the folder has other files, or links in the place of its own.
     """
     before = _find_site(folder)
     files: dict[str, bytes] = {}
     names: list[tuple[str, Sequence[ListedPage]]] = []
     left_out: list[str] = []
     unlinked: list[str] = []
+    taken: list[str] = []
     for repository in find_repositories(place):
         if not is_utf8(repository.name):
             unlinked.append(show_name(repository.name))
+            continue
+        if repository.name in (INDEX, LIST):
+            taken.append(repository.name)
             continue
         listed = _list_pages(repository, left_out)
         if listed:
@@ -62,10 +69,11 @@ def write_site(place: Location, folder: Path) -> Site:
             files |= _make_pages(repository, one)
     if not names:
         raise OutputError(f"{place}: has no release that can be read, so there is nothing to show")
-    files["index.html"] = write_index(show_name(place.resolve().name), names).encode()
+    files[INDEX] = write_index(show_name(place.resolve().name), names).encode()
+    _refuse_links(folder, {*before, *files, LIST})
     _replace_files(folder, before, files)
     n_releases = sum(len(listed) for _, listed in names)
-    return Site(folder, n_releases, tuple(left_out), tuple(unlinked))
+    return Site(folder, n_releases, tuple(left_out), tuple(unlinked), tuple(taken))
 
 
 def _list_pages(repository: ReleaseRepository, left_out: list[str]) -> list[ListedPage]:
@@ -118,8 +126,20 @@ def _find_site(folder: Path) -> tuple[str, ...]:
         ) from None
 
 
+def _refuse_links(folder: Path, names: set[str]) -> None:
+    """Refuse links in the folder, through which files of others would be replaced or removed."""
+    inside = [PurePosixPath(name) for name in names if _is_inside(name)]
+    places = {part for path in inside for part in (path, *path.parents)} - {PurePosixPath()}
+    for place in sorted(places):
+        if (folder / place).is_symlink():
+            raise OutputError(
+                f"{folder / place}: is a link, and a site has none; remove it, or name another "
+                "folder by --out"
+            )
+
+
 def _replace_files(folder: Path, before: Sequence[str], files: Mapping[str, bytes]) -> None:
-    """Write the pages, then remove those that only the site before had; links are not followed.
+    """Write the pages, then remove those that only the site before had.
 
     Files are listed before they are written, so that the folder is one of a site if that fails.
     """
