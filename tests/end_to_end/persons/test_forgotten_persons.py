@@ -19,6 +19,7 @@ from tclose.errors import BusyError, OutputError, PolicyError
 from tclose.passes.compare.keyed_hashes import derive_key
 from tclose.passes.persons.named_key import PERSON_PURPOSE
 from tclose.passes.publish import publish as publishing
+from tclose.passes.series import forget_person as forgetting
 from tclose.passes.series.forget_person import ForgottenPerson, forget_person, hash_spellings
 from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import ReleaseRepository
@@ -83,6 +84,21 @@ def test_forgotten_person_is_as_one_who_left(
         f"releases/panel-{month}/.journal.jsonl" for month in range(3)
     }
     check_next_release(copied, person, tmp_path)
+
+
+def test_of_whom_a_sketch_is_made_leaves_none(
+    copied: SeriesMonths, person: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One without hashes would be damaged."""
+    words = {np.frombuffer(one, np.uint64)[0] for one in hashes_of(copied, person)}
+    paths = list((copied.folder / "releases").rglob("internal/manifest.json"))
+    for path in paths:
+        document = json.loads(path.read_text())
+        document["person_sketch"]["hashes"] = sorted(f"{word:016x}" for word in words)
+        path.write_text(json.dumps(document))
+    monkeypatch.setattr(forgetting, "verify_signatures", lambda *_: [])
+    forget(copied, person)
+    assert [json.loads(path.read_text())["person_sketch"] for path in paths] == [None] * 3
 
 
 def check_next_release(copied: SeriesMonths, person: str, folder: Path) -> None:

@@ -37,6 +37,8 @@ def test_only_what_tells_is_read(keys: dict[str, Any], tmp_path: Path) -> None:
         {"noise": {"pay": {"epsilon": -1}}},
         {"noise": {"pay": {"epsilon": "0.5"}}},
         {"policy": "lost"},
+        {"person_sketch": {"persons": 2, "hashes": []}},
+        {"person_sketch": {"persons": 1, "hashes": [16 * "0", 16 * "1"]}},
         {"more": 2**64},
     ],
 )

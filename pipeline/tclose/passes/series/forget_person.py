@@ -307,7 +307,8 @@ def _make_files(
     if document.get("person_sketch") is not None:
         words = {f"{word:016x}" for word in hashes[:, 0].tolist()}
         sketch = document["person_sketch"]["hashes"]
-        document["person_sketch"]["hashes"] = [one for one in sketch if one not in words]
+        left = [one for one in sketch if one not in words]
+        document["person_sketch"] = document["person_sketch"] | {"hashes": left} if left else None
     manifest = dump_json(document)
     inside = {
         name: (internal / name).read_bytes()

@@ -6,7 +6,7 @@ to say.
 
 from typing import Annotated
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
 from tclose.releases.manifest.inside_sections import (
     AnalysesSection,
@@ -231,6 +231,12 @@ class PersonSketch(Section):
     """Distinct persons of the release."""
     hashes: list[Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]]
     """Ascending, as hexadecimal digits."""
+
+    @model_validator(mode="after")
+    def _check_hashes(self) -> "PersonSketch":
+        if not min(self.persons, 1) <= len(self.hashes) <= self.persons:
+            raise ValueError("has other hashes than persons")
+        return self
 
 
 class Origin(Section):
