@@ -144,9 +144,10 @@ def _check_content(
         notes.append(f"{MANIFEST}: not checked, as this version does not know it: {_list(unknown)}")
     if find_key(release) is None and (internal_of(release) / SEAL_FILE).is_file():
         notes.append(f"internal/{SEAL_FILE}: not checked, because the release key is not available")
-    findings = [*find_other_format(manifest), *diff_manifests(release, manifest)]
+    findings = diff_manifests(release, manifest)
     if read_internal(release) is None:  # as with whom it was handed out to
         documents = compare_documents(manifest)
+        findings += find_other_format(manifest)
         findings += [f"{name}: is missing" for name in documents.missing]
         notes += [f"{name}: {_UNLIKE}" for name in documents.unlike]
         notes += [f"{name}: {_NOT_MADE}" for name in documents.not_made]
