@@ -42,8 +42,11 @@ class TestCsv:
     def test_no_header(self, tmp_path, refuse):
         refuse(policy_for(csv_of(tmp_path, "\n1,2,3\n")), "people.csv: has no header line")
 
-    def test_lines_that_end_in_cr(self, tmp_path, refuse):
-        refuse(policy_for(csv_of(tmp_path, "age,sex,pay\r1,m,2\r")), "end in CR alone")
+    @pytest.mark.parametrize(
+        "text", ["age,sex,pay\r1,m,2\r", '"age",sex,pay\r1,m,2\r', '"age",sex,pay\r1,m,2\n1,m,2\n']
+    )
+    def test_lines_that_end_in_cr(self, text, tmp_path, refuse):
+        refuse(policy_for(csv_of(tmp_path, text)), "end in CR alone")
 
     def test_other_delimiter(self, tmp_path, refuse):
         refuse(policy_for(csv_of(tmp_path, "age;sex;pay\n1;m;2\n")), "has no column 'age'")

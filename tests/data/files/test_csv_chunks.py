@@ -45,6 +45,7 @@ class TestLayout:
 
     def test_header_over_two_lines(self):
         assert scan('"a\nx","b"\r\n1,2\n').names == ("a\nx", "b")
+        assert scan('"a\r\nx","b""\r"\r\n1,2\n').names == ("a\r\nx", 'b"\r')
 
     def test_names_as_they_stand(self):
         assert scan(" a, ,ü.b,\n").names == (" a", " ", "ü.b", "")
@@ -100,6 +101,7 @@ class TestLayout:
             (b"\n1,2\n", "has no header line"),
             (b"  \n1,2\n", "has no header line"),
             (b"a,b\r1,2\r", "its lines end in CR alone"),
+            (b'"a\r",b\r1,2\n3,4\n', "its lines end in CR alone"),
             ("a,b\n1,2\n".encode("utf-16-le"), "cannot be read as CSV in UTF-8"),
             (b"\xe9,b\n1,2\n", "cannot be read as CSV in UTF-8"),
         ],

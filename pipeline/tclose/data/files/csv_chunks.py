@@ -145,7 +145,7 @@ def _read_header(data: bytes, name: str, delimiter: str) -> tuple[tuple[str, ...
     line = data[skip:end].rstrip(b"\r\n")
     if not line.strip():
         raise DataError(f"file {name}: has no header line; the first line has to name the columns")
-    if b"\r" in line and not quotes:
+    if b"\r" in re.sub(rb'"[^"]*"', b"", line):
         raise DataError(f"file {name}: its lines end in CR alone; convert them to LF or CR LF")
     options = pv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     try:
