@@ -122,6 +122,35 @@ def test_files(tmp_path):
     assert tclose.check(str(tmp_path / "t.parquet"), ["q"], ["c"], k=2).passed
 
 
+def test_codes_of_a_file_are_no_numbers(tmp_path):
+    """In classes of two neighbours numbers are near, and texts as far as can be."""
+    path = tmp_path / "t.csv"
+    path.write_text("q,c\n" + "".join(f"{code // 2},{code:03}\n" for code in range(6)))
+    assert tclose.check(path, ["q"], ["c"], k=2, t=1).largest_emd["c"] == pytest.approx(2 / 3)
+
+
+def test_types_are_of_all_files(tmp_path):
+    for name, values in (("a", (1, 2)), ("b", (1.5, 2))):
+        (tmp_path / f"{name}.csv").write_text("q,c\n" + "".join(f"1,{v}\n" for v in values))
+    assert tclose.check(tmp_path, ["q"], ["c"], k=4).passed
+
+
+def test_long_files_with_line_feeds_in_quotes(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("q,c,note\n" + ('1,2,"' + "a\n" * 500 + '"\n') * 2100)
+    assert tclose.check(path, ["q"], ["c"], k=2100).passed
+
+
+def test_integers_that_are_too_long(tmp_path):
+    """They would be one value as floats; where values have no order texts will do."""
+    path = tmp_path / "t.csv"
+    path.write_text("q,c\n1,12345678901234567890\n1,12345678901234567891\n1,1\n2,1\n")
+    with pytest.raises(tclose.DataError, match=r"'c': is .* 2 of 4 .*, or take distance: equal"):
+        tclose.check(path, ["q"], ["c"])
+    found = tclose.check(path, ["q"], ["c"], k=1, t=1, distance={"c": "equal"})
+    assert found.largest_emd["c"] == 0.5
+
+
 def test_files_of_one_name_are_told_apart(tmp_path):
     for folder, header in (("a", "q,c"), ("b", "q")):
         (tmp_path / folder).mkdir()

@@ -224,7 +224,8 @@ def check(  # noqa: PLR0913 (keywords of what a policy says of attributes)
     Parameters
     ----------
     data : path, pandas.DataFrame, pyarrow.Table or dask.dataframe.DataFrame
-        Quasi-identifiers of CSV files are compared as texts.
+        Quasi-identifiers of CSV files are compared as texts; confidential columns have the type
+        that a release would give them, by all files.
     quasi : names of the columns that tell classes
     confidential : names of the columns whose distribution is compared
     k : int

@@ -8,23 +8,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 from pydantic import ValidationError
 
+from tclose.api.checked_files import check_present, read_checked
 from tclose.api.html_tables import html_rows
 from tclose.api.staging import read_data
 from tclose.assess.any_table import check_rows
-from tclose.data.arrow_errors import refusing_arrow
-from tclose.data.files.input_files import find_files, open_input, open_parquet
-from tclose.data.files.input_settings import InputSettings
-from tclose.data.files.inspection import FileContent, check_same_schema, inspect_file
-from tclose.errors import DataError, PolicyError, UsageError, name_kind
+from tclose.errors import PolicyError, UsageError, name_kind
 from tclose.model.attributes import Attribute
 from tclose.model.verification import Failure
 from tclose.policy.error_messages import describe_problems
 from tclose.policy.sections.attribute_settings import AttributeSettings
 from tclose.render.text_tables import render_table
-from tclose.security.redaction import name_apart
 
 if TYPE_CHECKING:
     from tclose.api.staging import Data
@@ -112,7 +107,7 @@ def check_data(
     if least < 1:
         raise UsageError(f"k: is {least}; has to be a whole number from 1")
     attributes = [_attribute(name, t, settings) for name in confidential]
-    table = _read(data, quasi, confidential)
+    table = _read(data, quasi, attributes)
     verdict, checks = check_rows(table, quasi, attributes, least)
     sizes, counts = checks.size_counts
     results = verdict.attributes
@@ -195,42 +190,12 @@ def _attribute(
     return checked.resolve(name, Fraction(1))
 
 
-def _read(data: "Data", quasi: Sequence[str], confidential: Sequence[str]) -> pa.Table:
+def _read(data: "Data", quasi: Sequence[str], confidential: Sequence[Attribute]) -> pa.Table:
     """The columns that are checked."""
-    names = [*quasi, *confidential]
     if not isinstance(data, str | os.PathLike):
-        table = read_data(data)
-        _check_present(table.column_names, names)
+        table, names = read_data(data), [*quasi, *(attribute.name for attribute in confidential)]
+        check_present(table.column_names, names)
         return table.select(names)
     if not os.fspath(data):
         raise UsageError("data: is an empty path; name a file or a folder, or give a table")
-    settings = InputSettings(path=os.fspath(data))
-    paths = find_files(settings)
-    named = zip(paths, name_apart(paths), strict=True)
-    contents = [inspect_file(path, settings, name=name) for path, name in named]
-    check_same_schema(contents, names)
-    _check_present(contents[0].schema.names, names)
-    return pa.concat_tables([_read_file(content, names, quasi) for content in contents])
-
-
-def _check_present(there: Sequence[str], names: Sequence[str]) -> None:
-    absent = [name for name in names if name not in there]
-    if absent:
-        raise DataError(f"data: has no column {absent[0]!r}; correct the name")
-
-
-def _read_file(content: FileContent, names: list[str], quasi: Sequence[str]) -> pa.Table:
-    """A file's columns; quasi-identifiers of CSV are texts: "1" and "01" can be told apart."""
-    file = content.file
-    with open_input(file.path) as stream:
-        if file.format == "parquet":
-            with open_parquet(stream, file.name) as parquet:
-                return parquet.read(names).select(names).replace_schema_metadata(None)
-        options = pa_csv.ConvertOptions(
-            include_columns=names,
-            column_types=dict.fromkeys(quasi, pa.string()),
-            null_values=[""],
-            strings_can_be_null=True,
-        )
-        with refusing_arrow(DataError(f"file {file.name}: is not valid CSV in UTF-8; correct it")):
-            return pa_csv.read_csv(stream, convert_options=options)
+    return read_checked(os.fspath(data), quasi, confidential)

@@ -47,7 +47,11 @@ def infer_task(
     _: Workspace, item: tuple[Partition, Reading], __: PendingFiles
 ) -> tuple[int, dict[str, TextCounts]]:
     """Records of a CSV chunk, and how the texts of each column read."""
-    partition, reading = item
+    return count_types(*item)
+
+
+def count_types(partition: Partition, reading: Reading) -> tuple[int, dict[str, TextCounts]]:
+    """Records of a CSV chunk that is read as texts, and how those of each column read."""
     table = read_partition(partition, reading)
     formats = dict(reading.formats)
     counts = {
