@@ -1,5 +1,6 @@
 """The attack on tables that other tools made, which are published as files."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,22 +118,40 @@ class TestOtherTools:
 
     def test_codes_in_csv_keep_their_zeros(self, tmp_path: Path) -> None:
         """Beside a column of intervals values are compared as texts."""
-        (tmp_path / "originals.csv").write_text(
-            "who,age,zip,pay\na,20,04103,1\nb,30,04103,2\nc,40,12345,3\n"
-        )
-        policy = parse_policy(
-            {
-                "name": "people",
-                "input": {"path": str(tmp_path / "originals.csv")},
-                "attributes": {"who": "identifier", "age": "quasi-identifier",
-                               "zip": "quasi-identifier", "pay": "confidential"},
-                "privacy": {"k": 2, "t": 1},
-            }
-        )  # fmt: skip
+        policy = self.coded_originals(tmp_path)
         place = tmp_path / "released.csv"
         place.write_text('age,zip,pay\n"[20, 40]",04103,1\n"[20, 40]",04103,2\n*,12345,3\n')
         stayed = attack_releases([place] * 2, [policy] * 2, "who", None, QUIET).by_linking.stayed
         assert (stayed.persons, stayed.alone, stayed.found) == (3, 1, 2 / 3)
+
+    @pytest.mark.parametrize("pays", [("001", "002", "003"), ("01.1", "01.2", "11.3")])
+    def test_confidential_codes_keep_their_zeros(
+        self, pays: tuple[str, ...], tmp_path: Path
+    ) -> None:
+        policy = self.coded_originals(tmp_path, pays, type="nominal")
+        ages = ("[20, 40]", "[20, 40]", "*")
+        rows = zip(ages, ("04103", "04103", "12345"), pays, strict=True)
+        place = tmp_path / "released.csv"
+        place.write_text("age,zip,pay\n" + "".join(f'"{a}",{z},{p}\n' for a, z, p in rows))
+        stayed = attack_releases([place] * 2, [policy] * 2, "who", None, QUIET).by_linking.stayed
+        assert [(pay.attribute, pay.right) for pay in stayed.values] == [("pay", 1)]
+
+    def coded_originals(
+        self, folder: Path, pays: Sequence[object] = (1, 2, 3), **settings: str
+    ) -> Any:
+        rows = zip(("a,20,04103", "b,30,04103", "c,40,12345"), pays, strict=True)
+        text = "who,age,zip,pay\n" + "".join(f"{row},{pay}\n" for row, pay in rows)
+        (folder / "originals.csv").write_text(text)
+        return parse_policy(
+            {
+                "name": "people",
+                "input": {"path": str(folder / "originals.csv")},
+                "attributes": {"who": "identifier", "age": "quasi-identifier",
+                               "zip": "quasi-identifier",
+                               "pay": {"role": "confidential"} | settings},
+                "privacy": {"k": 2, "t": 1},
+            }
+        )  # fmt: skip
 
     @pytest.mark.parametrize(
         "age", [pa.array([25.0, None, 54, 54]), pa.array(["25", None, "*", "54"])]

@@ -18,7 +18,7 @@ from tclose.assess.any_table import code_values_apart
 from tclose.assess.auditing.released_rows import column_roles, read_class_columns
 from tclose.assess.linkage import find_points
 from tclose.data.arrow_errors import refusing_arrow
-from tclose.data.keys import is_text
+from tclose.data.keys import is_number, is_text
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import DataError, OutputError
@@ -102,8 +102,8 @@ def _read_table(place: Location, policy: Policy) -> Published:
     refusal = DataError(f"{place}: cannot be read as Parquet or CSV; name another file")
     with refusing_arrow(refusal, OSError, UnicodeDecodeError), place.open("rb") as stream:
         is_csv = place.name.lower().endswith(".csv")
-        quasi = names["quasi-identifier"]
-        table = _read_csv(stream.read(), quasi) if is_csv else _read_parquet(stream)
+        listed = [*names["quasi-identifier"], *names["confidential"]]
+        table = _read_csv(stream.read(), listed) if is_csv else _read_parquet(stream)
     absent = [n for n in (*names["quasi-identifier"], *policy.output.partition_by)
               if n not in table.column_names]  # fmt: skip
     if absent:
@@ -124,7 +124,7 @@ def _read_parquet(stream: BinaryIO) -> pa.Table:
         return parquet.read(use_threads=False)
 
 
-def _read_csv(content: bytes, quasi: Sequence[str]) -> pa.Table:
+def _read_csv(content: bytes, names: Sequence[str]) -> pa.Table:
     """Read CSV as originals are: empty fields lack values, numbers with leading zeros are codes.
 
     Whatever cuts its fields.
@@ -132,7 +132,7 @@ def _read_csv(content: bytes, quasi: Sequence[str]) -> pa.Table:
     head = content[:_HEAD_BYTES].decode("utf-8", "replace").removeprefix("\ufeff")
     parsing = pa_csv.ParseOptions(delimiter=detect_delimiter(head))
     table = pa_csv.read_csv(pa.BufferReader(content), parse_options=parsing)
-    read = [name for name in quasi if name in table.column_names]
+    read = [name for name in names if name in table.column_names]
     if not read:
         return table
     as_texts = pa_csv.ConvertOptions(
@@ -146,7 +146,7 @@ def _read_csv(content: bytes, quasi: Sequence[str]) -> pa.Table:
     )
     for name in read:
         is_code = pc.any(pc.match_substring_regex(texts[name], _CODE)).as_py()
-        if is_text(table[name].type) or (pa.types.is_integer(table[name].type) and is_code):
+        if is_text(table[name].type) or (is_number(table[name].type) and is_code):
             place = table.column_names.index(name)
             table = table.set_column(place, name, texts[name])
     return table
