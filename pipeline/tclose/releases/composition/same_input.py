@@ -11,8 +11,10 @@ from typing import Any
 from tclose.releases.composition.noise_draws import Neighbours, shares_input
 from tclose.releases.manifest.internal_manifest import SameInput
 
-# What decides nothing of the classes, or of which release it is.
-_APART = {"name", "input", "output", "engine"}
+# What decides nothing of the classes, or of which release it is. Columns that the policy does not
+# list are in no release, and roles that nobody has confirmed neither.
+_APART = {"name", "input", "output", "engine", "about", "unlisted", "unconfirmed"}
+_WORDS = {"label", "unit", "description"}  # of an attribute, for people
 # What decides how values are read.
 _READING = ("missing_values", "delimiter", "encoding", "decimal", "thousands", "date_format")
 
@@ -72,7 +74,16 @@ def _decide_classes(policy: Mapping[str, Any]) -> dict[str, Any]:
         settings = policy.get(section)
         if isinstance(settings, dict):
             deciding_keys[section] = {key: settings.get(key) for key in keys}
+    attributes = policy.get("attributes")
+    if isinstance(attributes, dict):
+        deciding_keys["attributes"] = {n: _without_words(of) for n, of in attributes.items()}
     return deciding_keys
+
+
+def _without_words(attribute: object) -> object:
+    if not isinstance(attribute, dict):
+        return attribute
+    return {key: value for key, value in attribute.items() if key not in _WORDS}
 
 
 def _rows_per_file(policy: object) -> object:

@@ -109,6 +109,22 @@ def test_the_same_classes_are_no_other(change: str, runs: Runs) -> None:
     assert "also released" not in out
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "about.title=People",
+        "unlisted=drop",
+        "attributes.pay={role: confidential, label: Pay, unit: euros, description: of a year}",
+    ],
+)
+def test_other_words_are_no_other(change: str, runs: Runs) -> None:
+    """A strict run, which looks at policies alone, goes on."""
+    runs.run()
+    assert WARNING not in "".join(runs.run(change, command="plan"))
+    runs.run(change, "engine.strict=true")
+    assert runs.beside() == []
+
+
 def test_another_version_of_tclose(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same policy: only the bytes tell that the classes are others."""
     runs.run()
