@@ -30,6 +30,13 @@ def test_accepted(keys, role):
     assert pay.kind is (None if keys == {"round": True} else Kind.NUMERIC)
 
 
+def test_a_number_in_quotes_is_no_truth():
+    *_, pay = parse_policy(policy_of({"role": CONFIDENTIAL, "round": "1"})).resolve_attributes()
+    assert pay.preparation == Preparation(step=Fraction(1))
+    with pytest.raises(PolicyError, match=r"pay\.round: has to be true, false, or a number"):
+        parse_policy(policy_of({"role": CONFIDENTIAL, "round": "yes"}))
+
+
 def test_a_bound_may_be_a_percentile_that_is_declared_as_public():
     public = {"public": True}
     keys = {"bottom": {"percentile": 0.5} | public, "top": {"percentile": 99} | public}

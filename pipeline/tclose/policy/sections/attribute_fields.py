@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, StrictBool, model_validator
 
 from tclose.data.files.input_settings import DateFormat, Decimal, Thousands
 from tclose.errors import PolicyError
@@ -158,7 +158,7 @@ class AttributeFields(Settings):
         description="Of a quasi-identifier's squared differences beside the others'.",
         exclude_if=lambda weight: weight == 1,
     )
-    round: bool | Number = Field(
+    round: StrictBool | Number = Field(
         default=True,
         description="Of a quasi-identifier: false releases integers as floats. Of confidential and "
         "non-confidential numbers: to the nearest multiple of this, before t is measured.",
