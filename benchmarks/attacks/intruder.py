@@ -33,6 +33,7 @@ from tclose.assess.intrusion.other_python import find_python
 from tclose.model.column_terms import UNRELEASED
 from tclose.passes.release import run_release
 from tclose.policy.policy import Policy, load_policy
+from tclose.policy.yaml_values import quote_yaml
 from tclose.releases.manifest.inside_sections import IntrusionAttack, IntrusionSection
 from tclose.releases.report.intrusion_report import list_figures
 from tclose.runtime.monitoring.progress import Progress
@@ -118,8 +119,8 @@ def split_adult(place: Path, seed: int) -> None:
 def override(place: Path, k: str, t: str) -> list[str]:
     """The keys of the policy that are others here."""
     return [
-        f"input.path={place / 'released.csv'}",
-        f"output.path={place / f'{k}-{t}'}",
+        f"input.path={quote_yaml(str(place / 'released.csv'))}",
+        f"output.path={quote_yaml(str(place / f'{k}-{t}'))}",
         f"privacy.k={k}",
         f"privacy.t={t}",
     ]

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 import tclose
 from tclose.cli.main import main
+from tclose.policy.yaml_values import quote_yaml
 
 ROOT = Path(__file__).parents[2]
 QUASI = ["age", "sex", "zip"]
@@ -59,7 +60,8 @@ def make_quick_start(folder: Path) -> QuickStart:
 
 def load(policy: Path, folder: Path, *overrides: str) -> tclose.Policy:
     """The policy with other values, and with releases below the folder."""
-    return tclose.load_policy(policy, [f"output.path={folder / 'releases'}", *overrides])
+    output = quote_yaml(str(folder / "releases"))
+    return tclose.load_policy(policy, [f"output.path={output}", *overrides])
 
 
 def find_typical_class(made: QuickStart) -> ReleasedClass:

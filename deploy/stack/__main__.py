@@ -27,6 +27,7 @@ from deploy.stack.services import (
     WORKER_MEMORY,
     Dask,
     await_workers,
+    quote_path,
     start_prefect_server,
     start_prefect_worker,
     start_scheduler,
@@ -235,8 +236,8 @@ def _start_prefect(processes: Processes, database: Database, steps: Steps) -> st
 def _parameters(asked: Asked, dask: Dask) -> dict[str, Any]:
     overrides = (
         "name=stack",
-        f"input.path={asked.input}",
-        f"output.path={asked.releases}",
+        f"input.path={quote_path(asked.input)}",
+        f"output.path={quote_path(asked.releases)}",
         *dask.client_options(),
     )
     policy = str(ROOT / "config" / "demo.yaml")

@@ -36,8 +36,13 @@ class Dask:
         files = self.client_files().items()
         return (
             f"engine.scheduler={self.address}",
-            *(f"engine.tls.{key}={path}" for key, path in files),
+            *(f"engine.tls.{key}={quote_path(path)}" for key, path in files),
         )
+
+
+def quote_path(path: str | Path) -> str:
+    """Write a path as the value of an override, which is YAML: it may have blanks and marks."""
+    return json.dumps(str(path), ensure_ascii=False)
 
 
 def start_prefect_server(processes: Processes, database_url: str, port: int) -> str:

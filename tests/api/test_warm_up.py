@@ -12,6 +12,8 @@ from tclose.api import warm_up as module
 from tclose.api.warm_up import CASES, warm_up
 from tclose.cli.main import main
 from tclose.kernels import compiler
+from tclose.passes import release
+from tclose.policy.policy import Policy
 from tclose.runtime.monitoring.progress import Progress
 
 # A release of another table by the same kind of policy, in a process of its own.
@@ -40,6 +42,13 @@ def test_errors_of_a_release_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CASES", {"wrong": ("privacy.k=0",)})
     with pytest.raises(Exception, match=r"privacy\.k"):
         warm_up(Progress("none"))
+
+
+def test_a_folder_of_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Policy] = []
+    monkeypatch.setattr(release, "run_release", lambda policy, _: made.append(policy))
+    module._release(tmp_path / "a #1", 1, [])
+    assert made[0].input.path == str(tmp_path / "a #1" / "table.parquet")
 
 
 def test_nothing_is_compiled_that_could_not_be_kept(

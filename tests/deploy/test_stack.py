@@ -30,6 +30,7 @@ from deploy.stack.database import find_programs
 from deploy.stack.errors import StackError
 from deploy.stack.processes import Processes
 from support.servers.clusters import ROOT, clean_environment
+from tclose.policy.policy import load_policy
 
 TELLS_ITS_END = """
 import signal, subprocess, sys, time
@@ -133,6 +134,15 @@ class TestEnvironment:
         assert parts["OWN"] == "x"
         assert not set(names) & set(parts)
         assert dict(os.environ) == parts
+
+    def test_a_folder_of_any_name(self, tmp_path: Path) -> None:
+        asked = recipe.Asked(tmp_path / "a #1", "sqlite", 1, 1, hold=False)
+        dask = services.Dask("tls://localhost:8786", tmp_path / "b: #2")
+        given = recipe._parameters(asked, dask)
+        policy = load_policy(given["policy"], given["overrides"])
+        assert (policy.input.path, policy.output.path) == (str(asked.input), str(asked.releases))
+        assert policy.engine.tls is not None
+        assert policy.engine.tls.ca == str(dask.tls / "ca.pem")
 
 
 class TestCertificates:

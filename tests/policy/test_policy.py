@@ -15,6 +15,7 @@ from tclose.methods.microaggregation.t_closeness_first import TClosenessFirst
 from tclose.model.column_terms import Distance, Kind, Role
 from tclose.passes.plan.search_budget import choose_search_budget
 from tclose.policy.policy import Policy, load_policy, parse_policy, policy_schema
+from tclose.policy.yaml_values import quote_yaml
 
 CONFIG = Path(__file__).parents[2] / "config"
 
@@ -232,6 +233,17 @@ class TestOverrides:
     def test_no_value(self, text, tmp_path):
         with pytest.raises(UsageError, match=r"--set privacy\.k: "):
             self.load(tmp_path, f"privacy.k={text}")
+
+    @pytest.mark.parametrize("text", ["dir #1/a.csv", "#1.csv", "[a] #1", "'a' #b"])
+    def test_no_comment(self, text, tmp_path):
+        with pytest.raises(UsageError, match=r"--set input\.path: what follows a # is a comment"):
+            self.load(tmp_path, f"input.path={text}")
+
+    @pytest.mark.parametrize("text", ["dir #1/a.csv", "a#b.csv", "#1: [x]\u2028\U0001f600\x7f"])
+    def test_quoted_values(self, text, tmp_path):
+        assert self.load(tmp_path, f"input.path={quote_yaml(text)}").input.path == text
+        if " " not in text:
+            assert self.load(tmp_path, f"input.path={text}").input.path == text
 
 
 class TestAncestors:

@@ -109,8 +109,10 @@ def _release(folder: Path, number: int, overrides: list[str]) -> None:
     from tclose.passes.microaggregate.search.compile_ahead import compile_pools, compile_search
     from tclose.passes.release import run_release
     from tclose.policy.policy import parse_policy
+    from tclose.policy.yaml_values import quote_yaml
 
-    places = [f"input.path={folder / 'table.parquet'}", f"output.path={folder / str(number)}"]
+    paths = {"input": folder / "table.parquet", "output": folder / str(number)}
+    places = [f"{section}.path={quote_yaml(str(path))}" for section, path in paths.items()]
     policy = parse_policy(DOCUMENT, places + overrides, source="of the warm-up")
     if SEARCHED in overrides:
         compile_search()

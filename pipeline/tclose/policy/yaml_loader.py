@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tclose.errors import PolicyError, UsageError, name_kind
-from tclose.policy.yaml_values import read_yaml
+from tclose.policy.yaml_values import has_comment, read_yaml
 
 _DELIMITERS = (",", "|")  # which YAML reads as marks of its own
 _MOST_BYTES = 64 << 20  # of a policy's file: a device has no end
@@ -55,7 +55,7 @@ def override_key(document: dict[str, Any], override: str) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        It is no such text.
+        It is no such text, or a part of it would be a comment.
     """
     key, equals, text = override.partition("=")
     parts = [quoted or plain for quoted, plain in _KEY_PART.findall(key)]
@@ -65,6 +65,11 @@ def override_key(document: dict[str, Any], override: str) -> dict[str, Any]:
         value = text if text in _DELIMITERS else read_yaml(text)
     except PolicyError as error:
         raise UsageError(f"--set {key}: {error}") from None
+    if has_comment(text):
+        raise UsageError(
+            f"--set {key}: what follows a # is a comment to YAML; put a value that has one in "
+            "quotes, as in --set 'input.path=\"part #1.csv\"'"
+        )
     return _replaced(document, parts, value, override)
 
 

@@ -1,5 +1,6 @@
 """YAML of policies and taxonomies: text as it is written, and nothing that could be two things."""
 
+import json
 import re
 from typing import Any, ClassVar, cast
 
@@ -77,6 +78,25 @@ def read_yaml(text: str) -> Any:
             loader.dispose()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise PolicyError(describe_yaml_error(error)) from None
+
+
+def has_comment(text: str) -> bool:
+    """Return whether a part of some YAML is a comment."""
+    marks = [place for place, mark in enumerate(text) if mark == "#"]
+    tokens = yaml.scan(text) if marks else ()
+    spans = [(token.start_mark.index, token.end_mark.index) for token in tokens]
+    return any(all(not start <= place < stop for start, stop in spans) for place in marks)
+
+
+def quote_yaml(text: str) -> str:
+    """Write a text in quotes, so that YAML reads it as itself."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(c if c.isprintable() else _escape(c) for c in quoted)
+
+
+def _escape(character: str) -> str:
+    number = ord(character)
+    return f"\\U{number:08x}" if number > 0xFFFF else f"\\u{number:04x}"
 
 
 def describe_yaml_error(error: Exception) -> str:
