@@ -6,6 +6,10 @@ import sys
 
 import pytest
 
+from support.cases.people import policy_for, write_policy
+from tclose.cli.main import main
+from tclose.cli.terminal import say
+
 PRINTS = (
     "from tclose.cli.terminal import show; show('  verdict  PASS\\n  verdict  FAIL\\n  PASSED')"
 )
@@ -34,6 +38,17 @@ def test_colours_of_verdicts_on_a_terminal(environment, printed):
         os.close(writer)
         os.close(reader)
     assert shown.replace("\r\n", "\n").rstrip() == printed
+
+
+def test_names_of_files_and_columns_move_nothing(tmp_path, capsys):
+    (tmp_path / "a\x1b[31m.csv").write_text("")
+    policy = write_policy(tmp_path / "policy.yaml", policy_for(tmp_path / "*.csv"))
+    assert main(["run", str(policy)]) == 2
+    say("wrote a\x1b[31m.csv\nand more")
+    printed = capsys.readouterr()
+    assert r"a\x1b[31m.csv" in printed.err
+    assert printed.out == "wrote a\\x1b[31m.csv\nand more\n"
+    assert "\x1b" not in printed.err
 
 
 def test_pipe_has_no_colours(capsys):

@@ -21,11 +21,12 @@ from tclose.releases.manifest.datapackage import (
     describe_package,
     field_type,
 )
-from tclose.releases.manifest.dictionary import escape, printable, write_dictionary
+from tclose.releases.manifest.dictionary import escape, write_dictionary
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.repository.repository import DOCUMENTS, file_sha256, is_intact, read_manifest
 from tclose.releases.site.write_site import write_site
 from tclose.render.release_tables import release_rows
+from tclose.security.printable_text import printable
 
 FIELD_TYPES = (
     *("string", "number", "integer", "boolean", "object", "array", "list", "datetime", "date"),

@@ -23,14 +23,20 @@ def follow(arguments: argparse.Namespace, *, profiled: bool = False) -> "Progres
 
 def show(text: str) -> None:
     """Print a table; PASS in green and FAIL in red where a person sees colours (no-color.org)."""
-    say(_VERDICT.sub(_colour, text) if _has_colours() else text)
+    _print(text, coloured=_has_colours())
 
 
 def say(text: str) -> None:
-    """Print a result as it is."""
-    from tclose.runtime.streams import print_result
+    """Print a result, in which names of files and columns move and hide nothing."""
+    _print(text, coloured=False)
 
-    print_result(text)
+
+def _print(text: str, *, coloured: bool) -> None:
+    from tclose.runtime.streams import print_result
+    from tclose.security.printable_text import printable_lines
+
+    plain = printable_lines(text)
+    print_result(_VERDICT.sub(_colour, plain) if coloured else plain)
 
 
 def complain(text: str) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 from tclose.data.places.locations import Location
 from tclose.releases.catalog.diff import JsonScalar, ReleaseDiff
-from tclose.releases.manifest.dictionary import printable
 from tclose.releases.manifest.privacy_sections import Privacy
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.render.catalog_listing import ListedRelease, Maker, RepositoryListing, ShownRelease
@@ -13,6 +12,7 @@ from tclose.render.release_tables import release_rows, risk_rows, utility_rows
 from tclose.render.series_rows import series_rows
 from tclose.render.text_tables import align_rows, render_table
 from tclose.render.trace_rows import trace_rows
+from tclose.security.printable_text import printable, printable_lines
 
 _MOST_FILES = 20  # that are listed for a person to read
 _DIGITS, _MOST_DIGITS = 4, 17  # of a figure; 17 tell all floating-point numbers apart
@@ -104,7 +104,7 @@ def report_one(release: ShownRelease) -> str:
     lines += ["", *align_rows(columns), "", *align_rows(listed)]
     if len(files) > _MOST_FILES:
         lines.append(f"  and {len(files) - _MOST_FILES:,} more files (--json lists all)")
-    return "\n".join(printable(line) for text in lines for line in text.split("\n"))
+    return printable_lines("\n".join(lines))
 
 
 def _to_the_second(moment: str) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tclose.model.column_terms import Distance
-from tclose.releases.manifest.dictionary import printable
 from tclose.releases.manifest.inside_sections import CategoryShares, SeriesSection
 from tclose.releases.manifest.internal_manifest import PersonTracesSection, Utility
 from tclose.releases.manifest.privacy_sections import (
@@ -29,6 +28,7 @@ from tclose.render.analyses_rows import analyses_rows
 from tclose.render.series_rows import series_rows
 from tclose.render.text_tables import render_table
 from tclose.render.trace_rows import trace_rows
+from tclose.security.printable_text import printable
 
 if TYPE_CHECKING:
     from tclose.assess.auditing.audit_result import AuditResult

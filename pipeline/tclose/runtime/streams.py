@@ -5,6 +5,8 @@ import io
 import os
 import sys
 
+from tclose.security.printable_text import printable_lines
+
 _INPUT, _OUTPUT, _ERROR = 0, 1, 2
 
 
@@ -48,9 +50,12 @@ def print_result(text: str) -> None:
 
 
 def print_message(text: str) -> None:
-    """Print a line on standard error; no work stops, and no status changes, if nobody takes it."""
+    """Print a line on standard error; no work stops, and no status changes, if nobody takes it.
+
+    Names in it, of files or columns, move and hide nothing.
+    """
     with contextlib.suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
+        print(printable_lines(text), file=sys.stderr, flush=True)
 
 
 def end_streams() -> None:

@@ -19,6 +19,7 @@ from tclose.releases.manifest.sections import (
     ReleasedColumn,
     SuppressedSection,
 )
+from tclose.security.printable_text import printable
 
 _ROLES = {
     "quasi-identifier": (
@@ -32,15 +33,6 @@ _TOLD = ("name", "role", "kind", "type", "treatment", "distance", "order", "taxo
 _WORDS = ("label", "unit", "description")  # of the publisher
 _FLAGS = ("generalised", "noised", "bucketed", "prepared")  # the treatment says it in words
 _MARKS = re.compile(r"([\\`*\[\]<>|&~#$!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
-
-
-def printable(text: str) -> str:
-    """The text with an escape for each character that would move, hide or turn what is shown."""
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
-    )
 
 
 def on_one_line(words: str) -> str:

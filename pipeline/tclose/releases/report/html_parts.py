@@ -3,7 +3,7 @@
 import html
 from collections.abc import Iterable, Sequence
 
-from tclose.releases.manifest.dictionary import printable
+from tclose.security.printable_text import printable
 
 _LONG = 14  # characters of a fact that two columns are for
 _STACKED = 40  # characters of a cell that no column of a phone is wide enough for
