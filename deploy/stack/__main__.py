@@ -37,6 +37,7 @@ from deploy.stack.services import (
 POOL = "tclose"
 DEPLOYMENT = "release/release"
 _PUBLISHED = "published: "
+_MARK = ".made-by-make-stack"  # a file in the folder, without which nothing there is removed
 
 
 @dataclass(frozen=True)
@@ -162,8 +163,25 @@ def _private_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _take_folder(folder: Path) -> None:
+    """Make the folder, in which input and logs of an earlier call are removed.
+
+    Raises
+    ------
+    StackError
+        It has files that no earlier call has put there.
+    """
+    folder.mkdir(exist_ok=True)
+    if any(folder.iterdir()) and not (folder / _MARK).is_file():
+        raise StackError(
+            f"{folder}: has files, and was not made by make stack, which removes discharges and "
+            "logs there; name another folder by --folder, or empty it"
+        )
+    (folder / _MARK).touch()
+
+
 def _processes(asked: Asked, private: Path) -> Processes:
-    asked.folder.mkdir(exist_ok=True)
+    _take_folder(asked.folder)
     logs = asked.folder / "logs"
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir(mode=0o700)

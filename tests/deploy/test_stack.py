@@ -6,6 +6,7 @@ import http.server
 import json
 import os
 import re
+import shutil
 import signal
 import ssl
 import stat
@@ -134,6 +135,17 @@ class TestEnvironment:
         assert parts["OWN"] == "x"
         assert not set(names) & set(parts)
         assert dict(os.environ) == parts
+
+    def test_files_of_others_are_left_alone(self, tmp_path: Path) -> None:
+        asked = recipe.Asked(tmp_path, "sqlite", 1, 1, hold=False)
+        (tmp_path / "logs").mkdir()
+        (tmp_path / "logs" / "mine").touch()
+        with pytest.raises(StackError, match=r"was not made by make stack.* name another folder"):
+            recipe._processes(asked, tmp_path)
+        assert (tmp_path / "logs" / "mine").exists()
+        shutil.rmtree(tmp_path / "logs")
+        for _ in range(2):  # its own folder it takes again
+            recipe._processes(asked, tmp_path)
 
     def test_a_folder_of_any_name(self, tmp_path: Path) -> None:
         asked = recipe.Asked(tmp_path / "a #1", "sqlite", 1, 1, hold=False)
