@@ -63,6 +63,32 @@ class TestMessages:
         ]
 
     @pytest.mark.parametrize(
+        ("keys", "refusal"),
+        [
+            ({"seed": False}, "seed: has to be a whole number (given: False)"),
+            ({"input": {"path": "a.csv", "sampling_fraction": True}}, "sampling_fraction: has to"),
+            ({"output": {"rows_per_file": True}}, "output.rows_per_file: has to be a whole number"),
+            ({"engine": {"workers": True}}, "engine.workers: has to be a whole number from 1, or"),
+            ({"engine": {"lease_seconds": True}}, "engine.lease_seconds: has to be a number"),
+            ({"engine": {"kubernetes": {"port": True}}}, "engine.kubernetes.port: has to be a wh"),
+            ({"method": {"block_clusters": True}}, "method.block_clusters: has to be a whole num"),
+            ({"method": {"name": "v-mdav", "gamma": True}}, "method.gamma: has to be a number"),
+            (
+                {"attributes": {"age": {"role": "quasi-identifier", "prefixes": [True]}}},
+                "attributes.age.prefixes: has to be a whole number",
+            ),
+            (
+                {"privacy": {"k": 5, "t": 0.1, "over_time": {"k": 3, "t": 0.2, "churn": False}}},
+                "privacy.over_time.churn: has to be a number",
+            ),
+        ],
+    )
+    def test_a_truth_is_no_number(self, keys, refusal):
+        message = self.refused(**keys)
+        assert refusal in message
+        assert message.count("has to be") == 1
+
+    @pytest.mark.parametrize(
         "name", ["int", "str", "bool", "function-after", "[key]", "engine", "order"]
     )
     def test_columns_of_any_name(self, name):

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticKnownError
 
 Scalar = str | int | float | bool
 
@@ -11,6 +12,22 @@ def refuse_truth(value: object) -> object:
     """YAML's ``yes`` and ``true`` would pass for the number 1."""
     return str(value) if isinstance(value, bool) else value
 
+
+def _refuse_as_whole(value: object) -> object:
+    if isinstance(value, bool):
+        raise PydanticKnownError("int_type")
+    return value
+
+
+def _refuse_as_real(value: object) -> object:
+    if isinstance(value, bool):
+        raise PydanticKnownError("float_type")
+    return value
+
+
+# After what bounds a number: else its schema would not have the bounds.
+WHOLE = BeforeValidator(_refuse_as_whole)
+REAL = BeforeValidator(_refuse_as_real)
 
 Threshold = Annotated[float, Field(gt=0, le=1), BeforeValidator(refuse_truth)]
 

@@ -18,7 +18,7 @@ from tclose.errors import PolicyError, UsageError, name_kind
 from tclose.methods.method import name_methods
 from tclose.model.attributes import ANCESTOR, Attribute
 from tclose.model.column_terms import UNRELEASED, Role
-from tclose.model.setting_fields import Settings
+from tclose.model.setting_fields import WHOLE, Settings
 from tclose.policy.as_of_day import NAME_WITH_DATE, fill_as_of, to_day
 from tclose.policy.editor_schema import complete_for_editors
 from tclose.policy.error_messages import describe_problems
@@ -112,10 +112,8 @@ class Policy(Settings):
     method: MethodSettings = METHOD_FIELD
     output: OutputSettings = OutputSettings()
     engine: EngineSettings = EngineSettings()
-    seed: int = Field(
+    seed: Annotated[int, Field(ge=0, lt=2**63), WHOLE] = Field(
         default=1,
-        ge=0,
-        lt=2**63,
         description="Decides how ties are broken and how refinement groups classes; no secret.",
     )
 

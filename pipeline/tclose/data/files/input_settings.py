@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field, field_serializer, model_validator
 
 from tclose.data.files.character_sets import UTF8, check_encoding
 from tclose.data.files.text_formats import TextFormat, check_date_format, has_separators
-from tclose.model.setting_fields import NO_NUL, Settings
+from tclose.model.setting_fields import NO_NUL, REAL, Settings
 from tclose.security.redaction import redact_place
 
 Decimal = Literal[".", ","]
@@ -57,10 +57,8 @@ class InputSettings(Settings):
         exclude_if=lambda name: name == UTF8,
     )
 
-    sampling_fraction: float | None = Field(
+    sampling_fraction: Annotated[float, Field(gt=0, le=1), REAL] | None = Field(
         default=None,
-        gt=0,
-        le=1,
         description="Share of the population that these records are, if they are a sample; for "
         "risks in the internal report.",
         examples=[0.05],

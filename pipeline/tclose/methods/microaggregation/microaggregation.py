@@ -8,13 +8,14 @@ from pydantic import Field, model_validator
 from tclose.methods.method import Method, Scope
 from tclose.methods.method_registry import DEFAULT_METHOD, register_method
 from tclose.model.array_types import Int64
+from tclose.model.setting_fields import REAL
 
 if TYPE_CHECKING:
     from tclose.methods.clustering_problem import Clustering, ClusteringProblem
 
 MERGING = "microaggregate-and-merge"
 
-Gamma = Annotated[float, Field(ge=0, description="Of v-mdav: how freely clusters extend.")]
+Gamma = Annotated[float, Field(ge=0, description="Of v-mdav: how freely clusters extend."), REAL]
 
 
 class Microaggregation(Method):

@@ -5,12 +5,13 @@ Soria-Comas et al. 2015, section 7.
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from tclose.methods.method import BLOCK_CLUSTERS, ClassSizeKey, Losses, Method, Refine, Scope
 from tclose.methods.method_registry import register_method
+from tclose.model.setting_fields import WHOLE
 
 if TYPE_CHECKING:
     from tclose.methods.clustering_problem import Clustering, ClusteringProblem
@@ -27,8 +28,8 @@ class TClosenessFirst(Method):
 
     name: Literal["t-closeness-first"] = "t-closeness-first"
     scope: Scope = "blocks"
-    block_clusters: int = Field(
-        default=BLOCK_CLUSTERS, ge=1, description="Clusters in a block, at most."
+    block_clusters: Annotated[int, Field(ge=1), WHOLE] = Field(
+        default=BLOCK_CLUSTERS, description="Clusters in a block, at most."
     )
     class_size: ClassSizeKey = Field(
         default="auto",

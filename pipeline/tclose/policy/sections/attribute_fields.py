@@ -9,6 +9,7 @@ from tclose.errors import PolicyError
 from tclose.methods.generalisation.intervals import build_intervals
 from tclose.model.column_terms import Distance, Kind, Role
 from tclose.model.setting_fields import (
+    WHOLE,
     Line,
     Number,
     Scalar,
@@ -108,7 +109,7 @@ class AttributeFields(Settings):
         "{any: {fruit: [apple, pear]}}.",
         examples=["taxonomies/zip.yaml", {"any": {"fruit": ["apple", "pear"]}}],
     )
-    prefixes: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+    prefixes: tuple[Annotated[int, Field(ge=1), WHOLE], ...] = Field(
         default=(),
         min_length=1,
         description="Of codes, in place of a taxonomy: values with the same first characters are a "

@@ -3,9 +3,17 @@
 import re
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
-from tclose.model.setting_fields import Folder
+from tclose.model.setting_fields import REAL, WHOLE, Folder, refuse_truth
 from tclose.policy import warning_kinds
 
 LOCAL = "local"
@@ -17,6 +25,7 @@ LEAST_MEMORY = 256_000_000
 _File = Annotated[str, Field(min_length=1, pattern=r"^[^\x00]*$")]
 # What a DNS label may be, less what the Dask operator and a run append to it.
 _Label = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$")]
+_Workers = Annotated[Annotated[int, Field(ge=1)] | Literal["auto"], BeforeValidator(refuse_truth)]
 
 
 class _Section(BaseModel):
@@ -42,7 +51,7 @@ class KubernetesSettings(_Section):
 
     cluster: _Label = Field(default="tclose", description="Name of the DaskCluster.")
     namespace: _Label = Field(default="tclose", description="Where it is.")
-    port: Annotated[int, Field(ge=1, le=65_535)] = Field(
+    port: Annotated[int, Field(ge=1, le=65_535), WHOLE] = Field(
         default=8786, description="Of its scheduler."
     )
     manifest: _File | None = Field(
@@ -64,9 +73,7 @@ class EngineSettings(_Section):
         default=None, description="PEM files for a tls:// scheduler; else Dask's configuration."
     )
     kubernetes: KubernetesSettings = KubernetesSettings()
-    workers: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        default="auto", description="Processes of a local cluster."
-    )
+    workers: _Workers = Field(default="auto", description="Processes of a local cluster.")
     work_path: Folder | None = Field(
         default=None,
         description="Folder for the private working files of a run, which all workers share; "
@@ -79,10 +86,8 @@ class EngineSettings(_Section):
         "by default the one that TCLOSE_REGISTER_KEY names, or else the release key.",
         examples=["/run/secrets/register-key"],
     )
-    lease_seconds: float = Field(
+    lease_seconds: Annotated[float, Field(ge=1, le=86_400), REAL] = Field(
         default=60,
-        ge=1,
-        le=86_400,
         validation_alias=AliasChoices("lease_seconds", "claim_expiry"),  # the latter: 0.1.0
         description="Seconds after which the lease of a run that stopped renewing it expires.",
     )

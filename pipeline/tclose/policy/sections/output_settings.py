@@ -1,11 +1,13 @@
 """The ``output`` section of a policy: where a release goes, and how it is cut into files."""
 
+from typing import Annotated
+
 from pydantic import Field, SerializeAsAny, field_serializer
 
 from tclose.data.formats.format_registry import DEFAULT_FORMAT
 from tclose.data.formats.output_format import OutputFormat
 from tclose.model.column_terms import UNRELEASED, Role
-from tclose.model.setting_fields import NO_NUL, Folder, Settings
+from tclose.model.setting_fields import NO_NUL, WHOLE, Folder, Settings
 from tclose.policy.sections.attribute_settings import AttributeSettings
 from tclose.security.redaction import redact_place
 
@@ -30,7 +32,9 @@ class OutputSettings(Settings):
         "by their released values; they become folders.",
         examples=[["year"]],
     )
-    rows_per_file: int = Field(default=1_000_000, ge=1, description="Records in a file, at most.")
+    rows_per_file: Annotated[int, Field(ge=1), WHOLE] = Field(
+        default=1_000_000, description="Records in a file, at most."
+    )
     signing_key: str | None = Field(
         default=None,
         min_length=1,

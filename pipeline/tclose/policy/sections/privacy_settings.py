@@ -2,14 +2,14 @@
 
 from collections.abc import Collection, Sequence
 from fractions import Fraction
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
 from tclose.methods.method import name_methods
 from tclose.model.attributes import Attribute
 from tclose.model.column_terms import Distance, Kind, Role
-from tclose.model.setting_fields import Settings, Threshold
+from tclose.model.setting_fields import REAL, Settings, Threshold
 from tclose.policy.sections.hold_settings import HoldSettings
 from tclose.privacy.privacy_model import Model, PrivacyModel
 
@@ -78,19 +78,15 @@ class OverTimeSettings(Settings):
         le=1000,
         description="How many releases of the series are held together, the new one among them.",
     )
-    churn: float | None = Field(
+    churn: Annotated[float, Field(ge=0, le=0.5), REAL] | None = Field(
         default=None,
-        ge=0,
-        le=0.5,
         description="Share of the persons who leave from one release to the next, for which the "
         "first classes have room; by default what was seen in the window, or 0.02, as always where "
         "cells are dropped or held.",
         exclude_if=lambda churn: churn is None,
     )
-    made_within: float | None = Field(
+    made_within: Annotated[float, Field(gt=0, le=1), REAL] | None = Field(
         default=None,
-        gt=0,
-        le=1,
         description="Share of t that new classes are made within, as room for persons who leave: "
         "0.7 by default. Nearer to 1 less is lost, and more records are left out later, as their "
         "cells have come above t.",
