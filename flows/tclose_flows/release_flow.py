@@ -125,8 +125,9 @@ def release(
     Args:
         policy: A policy, or the path of its file where the flow runs.
         overrides: Of the policy's keys, as in privacy.t=0.05.
-        as_of: The day put in place of {as_of} in the policy's name and input.path; "scheduled" is
-            the one for which the run is scheduled, "scheduled - 1 month" one before it.
+        as_of: The day put in place of {as_of} in the policy's name, input.path and about;
+            "scheduled" is the one for which the run is scheduled, "scheduled - 1 month" one before
+            it.
         timezone: Of the scheduled day, as in Europe/Madrid.
         retries: Further attempts where one can help; refusals have none.
         timeout_minutes: Of one attempt.

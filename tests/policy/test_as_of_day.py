@@ -44,6 +44,14 @@ class TestFill:
         made = parse_policy(policy(path="{as_of:%Y/%m}/*.csv"), as_of=DAY)
         assert (made.name, made.input.path) == ("people", "2026/11/*.csv")
 
+    def test_words_about_the_data_hold_the_day_too(self):
+        about = {"title": "Of {as_of:%Y}q{as_of:%q}", "citation": "Until\n{as_of}", "contact": "us"}
+        made = parse_policy(policy("p-{as_of}", about=about), as_of=DAY).about
+        assert made is not None
+        assert (made.title, made.citation, made.contact) == (
+            "Of 2026q4", "Until\n2026-11-01", "us",
+        )  # fmt: skip
+
     def test_document_stays_as_it_was_read(self):
         given = policy("p-{as_of}", "{as_of}.csv")
         fill_as_of(given, DAY)
@@ -92,9 +100,31 @@ class TestRefusal:
 
     def test_another_place(self):
         given = policy("p-{as_of}", output={"path": "releases/{as_of}"})
-        assert "output.path: {as_of} is allowed in name and input.path only" in self.refused(
+        assert "output.path: {as_of} is allowed in name, input.path and about only" in self.refused(
             given, DAY
         )
+
+    @pytest.mark.parametrize(
+        ("keys", "place"),
+        [
+            ({"series": "p-{as_of}"}, "series"),
+            ({"input": {"path": "a.csv", "missing_values": ["{as_of}"]}}, "input.missing_values.0"),
+            ({"engine": {"work_path": "{as_of:%Y}"}}, "engine.work_path"),
+            (
+                {"attributes": {"age": {"role": "quasi-identifier", "label": "at {as_of}"}}},
+                "attributes.age.label",
+            ),
+        ],
+    )
+    @pytest.mark.parametrize("day", [DAY, None])
+    def test_other_places_are_named(self, keys, place, day):
+        message = self.refused(policy("p-{as_of}", **keys), day)
+        assert message.startswith(f"policy p.yaml: {place}: {{as_of}} is allowed in name, input.p")
+
+    def test_words_alone_do_not_tell_releases_apart(self):
+        given = policy(about={"title": "of {as_of}"})
+        assert "as of 2026-11-01: neither name nor input.path says" in self.refused(given, DAY)
+        assert "about.title: {as_of} needs a day" in self.refused(given, None)
 
     @pytest.mark.parametrize("given", ["2026-11", "20261101", "2026-02-30", "2026-W44-7", "today"])
     def test_a_day_that_is_none(self, given, tmp_path, capsys):

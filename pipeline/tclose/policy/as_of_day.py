@@ -6,13 +6,15 @@ policy from then on, so that the same day gives the same release.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from typing import Any
 
 from tclose.errors import PolicyError, UsageError
 
-PLACES = ("name",), ("input", "path")  # the keys in which a placeholder may be
+PLACES = ("name",), ("input", "path")  # the keys in which a placeholder may be, and the words
+_WORDS = "about"
 NAME_WITH_DATE = r"^([A-Za-z0-9]|\{as_of[^{}]*\})([A-Za-z0-9._-]|\{as_of[^{}]*\})*$"
 _PLACEHOLDER = re.compile(r"\{as_of(?P<pattern>[^{}]*)\}")
 _PATTERN = re.compile(r":(%[YymdjqGVu]|[A-Za-z0-9._/-])+")
@@ -75,45 +77,54 @@ def fill_as_of(document: dict[str, Any], day: date | None) -> dict[str, Any]:
     Raises
     ------
     PolicyError
-        A day without a place for it, a place without a day, or a pattern that is none.
+        A day without a place for it, a place without a day or where none may be, or a pattern that
+        is none.
     """
-    texts = _texts(document)
-    output = document.get("output")
-    if isinstance(output, dict) and _PLACEHOLDER.search(str(output.get("path"))):
-        raise PolicyError("output.path: {as_of} is allowed in name and input.path only")
-    matched = [place for place, text in texts.items() if _PLACEHOLDER.search(text)]
-    if matched and day is None:
+    texts = dict(sorted(_find_placeholders(document), key=_rank))
+    names = [".".join(place) for place in texts]
+    for place, name in zip(texts, names, strict=True):
+        if not _may_have_day(place):
+            raise PolicyError(f"{name}: {{as_of}} is allowed in name, input.path and about only")
+    if texts and day is None:
         raise PolicyError(
-            f"{' and '.join(matched)}: {{as_of}} needs a day, and none was given; give one, as "
+            f"{' and '.join(names)}: {{as_of}} needs a day, and none was given; give one, as "
             "in --as-of 2026-11-01"
         )
-    if not matched and day is not None:
+    if day is None:
+        return document
+    if not texts.keys() & set(PLACES):
         raise PolicyError(
             f"as of {day}: neither name nor input.path says where the day goes, as in "
             "adult-{as_of:%Y-%m}; write it there, or give no day"
         )
-    if day is None:
-        return document
     filled = dict(document)
-    for place in matched:
-        text = _fill(texts[place], place, day)
-        if place == "name":
-            filled["name"] = text
-        else:
-            filled["input"] = {**document["input"], "path": text}
+    for (section, *keys), text in texts.items():
+        value = _fill(text, ".".join([section, *keys]), day)
+        filled[section] = {**filled[section], keys[0]: value} if keys else value
     return filled
 
 
-def _texts(document: Any) -> dict[str, str]:
-    """The texts in which a placeholder may be, by their key."""
-    values_of = {}
-    for place in PLACES:
-        value = document
-        for key in place:
-            value = value.get(key) if isinstance(value, dict) else None
+def _rank(found: tuple[tuple[str, ...], str]) -> bool:
+    return found[0] != PLACES[0]  # the name comes first
+
+
+def _may_have_day(place: tuple[str, ...]) -> bool:
+    return place in PLACES or (place[0] == _WORDS and len(place) == 2)
+
+
+def _find_placeholders(document: Any) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The texts that have a placeholder, by their keys."""
+    waiting: deque[tuple[tuple[str, ...], Any]] = deque([((), document)])
+    seen: set[int] = set()
+    while waiting:
+        place, value = waiting.popleft()
         if isinstance(value, str):
-            values_of[".".join(place)] = value
-    return values_of
+            if _PLACEHOLDER.search(value):
+                yield place, value
+        elif isinstance(value, dict | list | tuple) and id(value) not in seen:
+            seen.add(id(value))
+            pairs = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting += [((*place, str(key)), inner) for key, inner in pairs]
 
 
 def _fill(text: str, place: str, day: date) -> str:
