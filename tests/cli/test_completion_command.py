@@ -40,6 +40,27 @@ def test_bash_completes_commands_options_and_files(
     assert completed(script, tmp_path, "tclose", "completion", "") == SHELLS
 
 
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("init",),
+        ("attack",),
+        ("attack", "a", "b", "--originals"),
+        ("audit", "a", "--population"),
+        ("intrude", "a", "--python"),
+        ("intrude", "a", "--out"),
+    ],
+)
+def test_bash_completes_files_of_all_kinds(
+    words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "data.csv").touch()
+    (tmp_path / "data").mkdir()
+    found = completed(script_of("bash", capsys), tmp_path, "tclose", *words, "dat")
+    assert {word.rstrip("/") for word in found} == {"data", "data.csv"}
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 def test_script_is_one_that_the_shell_reads(
     shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -4,7 +4,8 @@ import argparse
 from collections.abc import Iterator
 
 SHELLS = ("bash", "zsh", "fish")
-_FILES = ("POLICY", "FILE", "FILE.svg")
+# Where files are completed, shells offer folders, too.
+_FILES = ("POLICY", "POLICY[@DAY]", "FILE", "FILE.svg", "FILE.html", "OUT", "DATA", "PYTHON")
 _FOLDERS = ("FOLDER", "PLACE", "RELEASE", "FIRST", "SECOND")
 
 
@@ -19,9 +20,9 @@ def make_completion(parser: argparse.ArgumentParser, shell: str) -> str:
 
     for action in _actions(parser):
         named = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
-        if named in _FILES or named == "OUT":
+        if named in _FILES or action.dest == "releases":  # of which some are files of other tools
             action.complete = shtab.FILE  # type: ignore[attr-defined]
-        if named in _FOLDERS:
+        elif named in _FOLDERS:
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
     return str(shtab.complete(parser, shell)).rstrip("\n")
 
