@@ -136,6 +136,14 @@ def test_schema_for_editors(tmp_path) -> None:
     assert Path("tclose.schema.json").read_text() == "mine"
 
 
+def test_a_schema_of_others_in_another_character_set(tmp_path) -> None:
+    Path("tclose.schema.json").write_bytes(b"\xff\xfe")
+    write_csv(tmp_path / "people.csv", people())
+    assert main(["init", "people.csv"]) == 0
+    assert load_policy("people.yaml").unconfirmed
+    assert Path("tclose.schema.json").read_bytes() == b"\xff\xfe"
+
+
 def test_every_column_is_in_the_policy_and_waits(tmp_path) -> None:
     odd = {"no": [1, 2] * 30, "": [1, 2] * 30, "a: b #c": ["x", "y"] * 30, "null": [3, 4] * 30}
     table = people(**odd, nested=[{"a": 1}] * 60)
@@ -204,6 +212,13 @@ def test_a_column_of_csv_that_begins_as_parquet_does(tmp_path) -> None:
     (tmp_path / "people.csv").write_text((tmp_path / "people.csv").read_text().replace('"', ""))
     assert main(["init", "people.csv"]) == 0
     assert list(load_policy("people.yaml").attributes) == ["PAR1", "sex", "pay"]
+
+
+@pytest.mark.parametrize("name", ["\U0001f600\u200b", "a\x7f", "\u2028: #\U000e0001"])
+def test_names_that_are_not_printable(name, tmp_path) -> None:
+    write_parquet(tmp_path / "people.parquet", people().append_column(name, people()["sex"]))
+    assert main(["init", "people.parquet"]) == 0
+    assert name in load_policy("people.yaml").attributes
 
 
 @pytest.mark.parametrize("name", ["x" * 1024, "x" * 1025, "é, " * 341, "é, " * 342, "\u200b" * 500])

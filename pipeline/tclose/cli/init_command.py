@@ -85,7 +85,7 @@ def _write_schema(file: Path) -> None:
     from tclose.data.places.atomic_files import write_atomically
     from tclose.policy.policy import policy_schema
 
-    if file.exists() and '"title": "Policy"' not in file.read_text(encoding="utf-8"):
+    if file.exists() and b'"title": "Policy"' not in file.read_bytes():
         return
     schema = json.dumps(policy_schema(), indent=2) + "\n"
     write_atomically(file, schema.encode(), mode=0o666)

@@ -10,6 +10,7 @@ from tclose.model.column_terms import Kind, Role
 from tclose.policy.sections.about_settings import AboutSettings
 from tclose.policy.suggest.draft_policy import Draft
 from tclose.policy.suggest.suggest_roles import Suggestion, suggest_centre, suggest_prefixes
+from tclose.policy.yaml_values import quote_yaml
 
 SCHEMA_NAME = "tclose.schema.json"
 _PLAIN = re.compile(r"[A-Za-z_][\w.-]*( [\w.-]+)*")
@@ -46,7 +47,7 @@ def quote_name(text: str) -> str:
     """Write a text so that YAML reads it as itself."""
     if _PLAIN.fullmatch(text) and not _RESERVED.fullmatch(text):
         return text
-    return json.dumps(text, ensure_ascii=not text.isprintable())
+    return quote_yaml(text)
 
 
 def _head(draft: Draft, file: str) -> list[str]:
@@ -68,7 +69,7 @@ def _one_line(text: str) -> str:
 
 
 def _input(draft: Draft) -> list[str]:
-    lines = ["input:", f"  path: {json.dumps(draft.sample.path, ensure_ascii=False)}"]
+    lines = ["input:", f"  path: {quote_yaml(draft.sample.path)}"]
     dialect, general = draft.sample.dialect, draft.spellings.general
     if dialect is None:
         return lines
@@ -78,7 +79,7 @@ def _input(draft: Draft) -> list[str]:
         lines.append(f"  delimiter: {json.dumps(dialect.delimiter)}")
     lines += [f"  {key}: {value}" for key, value in _spelling_keys(general, TextFormat()).items()]
     if draft.spellings.tokens:
-        tokens = ", ".join(json.dumps(t, ensure_ascii=False) for t in draft.spellings.tokens)
+        tokens = ", ".join(quote_yaml(t) for t in draft.spellings.tokens)
         lines.append(f"  missing_values: [{tokens}]")
     return lines
 
@@ -109,7 +110,7 @@ def _attribute(draft: Draft, suggestion: Suggestion) -> str:
     if suggestion.role is not Role.IDENTIFIER and kind is not None:
         keys = {"role": value, "type": kind.value}
         if kind is Kind.ORDINAL:
-            order = ", ".join(json.dumps(v, ensure_ascii=False) for v in draft.orders[profile.name])
+            order = ", ".join(quote_yaml(v) for v in draft.orders[profile.name])
             keys["order"] = f"[{order}]"
         if kind in (Kind.NUMERIC, Kind.DATE):
             own = _spelling_keys(profile.text_format, draft.spellings.general)
