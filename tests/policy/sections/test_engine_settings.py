@@ -20,6 +20,20 @@ def test_certificates_go_with_an_encrypted_address() -> None:
         parse(scheduler="tcp://host:8786", tls=TLS)
 
 
+def test_keys_that_the_scheduler_has_no_use_for_are_refused() -> None:
+    manifest = {"manifest": "cluster.yaml"}
+    with pytest.raises(
+        ValidationError, match="tls is of another scheduler, and scheduler is local"
+    ):
+        parse(tls=TLS)
+    for scheduler in ("local", "tls://host:8786"):
+        with pytest.raises(ValidationError, match=r"kubernetes\.manifest goes with scheduler: kub"):
+            parse(scheduler=scheduler, kubernetes=manifest)
+    made = parse(scheduler="kubernetes", kubernetes=manifest, tls=TLS)
+    assert made.tls is not None
+    assert parse(kubernetes={"namespace": "night"}).kubernetes.manifest is None
+
+
 @pytest.mark.parametrize("lacking", TLS)
 def test_all_three_files_are_needed(lacking: str) -> None:
     with pytest.raises(ValidationError, match=f"tls.{lacking}"):

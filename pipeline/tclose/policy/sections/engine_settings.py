@@ -133,6 +133,16 @@ class EngineSettings(_Section):
     def _check_encryption(self) -> "EngineSettings":
         if self.tls is not None and self.scheduler.startswith("tcp://"):
             raise ValueError("tcp:// is not encrypted, and tls is given; write tls://")
+        if self.tls is not None and self.scheduler == LOCAL:
+            raise ValueError(
+                "tls is of another scheduler, and scheduler is local; give its address, or take "
+                "tls out (null)"
+            )
+        if self.kubernetes.manifest is not None and self.scheduler != KUBERNETES:
+            raise ValueError(
+                "kubernetes.manifest goes with scheduler: kubernetes; give that, or take manifest "
+                "out (null)"
+            )
         return self
 
     @property
