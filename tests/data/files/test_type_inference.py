@@ -156,6 +156,50 @@ class TestTypes:
         assert "input.missing_values" in str(error.value)
         assert not any(text in str(error.value) for text in texts if len(text) > 1)
 
+    @pytest.mark.parametrize(
+        ("texts", "n_alike"),
+        [
+            ([f"1234567890123456{i}.5" for i in range(10)], 8),
+            (["0.12345678901234567891", "0.12345678901234567892", "1"], 2),
+            (["12345678901234560.0", "12345678901234561.0"], 2),
+            (["-1.00000000000000000001e300", "-1.00000000000000000002e300", "0"], 2),
+        ],
+    )
+    def test_different_decimals_that_would_be_the_same(self, texts, n_alike):
+        message = (
+            f"{n_alike} of its different values are decimals of 16 digits or more, and as numb"
+        )
+        with pytest.raises(DataError, match=message):
+            inferred(texts, role=Role.CONFIDENTIAL)
+        assert inferred(texts[:1], role=Role.CONFIDENTIAL) == pa.float64()
+        assert inferred(texts, Kind.NOMINAL, role=Role.CONFIDENTIAL) == pa.string()
+
+    def test_different_decimals_of_several_parts_that_would_be_the_same(self):
+        texts = ["0.12345678901234567891", "0.12345678901234567892"]
+        first, second = (count_texts(pa.chunked_array([[text]])) for text in texts)
+        with pytest.raises(DataError, match="2 of its different values"):
+            infer_type(first.merge(second), attribute())
+        assert infer_type(first.merge(first), attribute()) == pa.float64()
+
+    @pytest.mark.parametrize(
+        "texts",
+        [
+            ["0.1234567890123456", "2.718281828459045", "1.1000000000000001", "1.1"],
+            ["33.3333333333333333333", "66.6666666666666666667", "42.5000000000000000000"],
+            ["0.12345678901234567891", "0.123456789012345678910"],
+            ["0.1000000000000000055511151231257827", "0.10000000000000001", "0.1"],
+        ],
+    )
+    def test_decimals_that_floats_tell_apart(self, texts):
+        assert inferred(texts, role=Role.CONFIDENTIAL) == pa.float64()
+
+    @repeatable
+    @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20),
+           st.integers(15, 30))  # fmt: skip
+    def test_floats_of_any_program_are_read(self, values, n_digits):
+        texts = [text for v in values for text in (repr(v), f"{v:.{n_digits}e}", f"{v:.16e}")]
+        assert inferred([*texts, "0.5"]) == pa.float64()
+
     def test_confidential_text_is_left_to_the_summary(self):
         assert inferred(["x", "y"], role=Role.CONFIDENTIAL) == pa.string()
 

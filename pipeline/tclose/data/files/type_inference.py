@@ -5,10 +5,12 @@ would depend on how the input is cut.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tclose.data.files.rough_decimals import count_merged, rough_decimals
 from tclose.errors import DataError
 from tclose.model.attributes import Attribute
 from tclose.model.column_terms import Kind, Role
@@ -20,7 +22,8 @@ class TextCounts:
 
     ``n_times``: times without a zone, dates among them; ``n_fine``: the same to the nanosecond;
     ``n_dated``: whatever has the form of a date, be there such a day or not; ``n_long``: integers
-    of more than 18 digits; ``n_wide``: of 16 to 18.
+    of more than 18 digits; ``n_wide``: of 16 to 18; ``rough``: decimals of more digits than floats
+    hold, as `rough_decimals` has them.
     """
 
     n_values: int = 0
@@ -34,6 +37,7 @@ class TextCounts:
     n_dated: int = 0
     n_long: int = 0
     n_wide: int = 0
+    rough: bytes = b""
 
     def merge(self, other: "TextCounts") -> "TextCounts":
         """The counts of both sets of values."""
@@ -77,8 +81,9 @@ def count_texts(column: pa.ChunkedArray) -> TextCounts:
     if n_floats == n_values:
         longest = pc.max(pc.utf8_length(texts)).as_py() or 0
         n_wide = count(_WIDE) if longest >= WIDE_DIGITS else 0
-        return TextCounts(n_values, n_integers, n_floats, n_wide=n_wide)
-    other_counts = {field: count(pattern) for field, pattern in _OTHERS.items()}
+        rough = rough_decimals(texts) if n_integers < n_values and longest > WIDE_DIGITS else b""
+        return TextCounts(n_values, n_integers, n_floats, n_wide=n_wide, rough=rough)
+    other_counts: dict[str, Any] = {field: count(pattern) for field, pattern in _OTHERS.items()}
     if other_counts["n_dated"]:
         other_counts |= {field: count(pattern) for field, pattern in _DATES.items()}
     return TextCounts(n_values, n_integers, n_floats, **other_counts)
@@ -105,7 +110,8 @@ def infer_type(counts: TextCounts, attribute: Attribute) -> pa.DataType:
     ------
     DataError
         Values that are not of the declared kind, that have the form of a date and are none, or that
-        make text of a confidential attribute: how many.
+        make text of a confidential attribute: how many. Different ones that floats would make the
+        same.
     """
     declared = attribute.kind
     if declared in (Kind.NOMINAL, Kind.ORDINAL):
@@ -115,6 +121,9 @@ def infer_type(counts: TextCounts, attribute: Attribute) -> pa.DataType:
         if getattr(counts, field) == counts.n_values:
             if counts.n_wide and pa.types.is_floating(dtype):
                 raise DataError(f"column {attribute.name!r}: {_explain_wide(counts)}")
+            n_alike = count_merged(counts.rough) if pa.types.is_floating(dtype) else 0
+            if n_alike:
+                raise DataError(f"column {attribute.name!r}: {_explain_alike(n_alike)}")
             return dtype
     most, kind = max((getattr(counts, field), kind) for field, kind, _ in fitting)
     problem = _find_fault(counts, attribute, counts.n_values - most, _IN_WORDS[kind])
@@ -128,6 +137,14 @@ def _explain_wide(counts: TextCounts) -> str:
         f"{counts.n_wide:,} of {counts.n_values:,} values are integers of {WIDE_DIGITS} digits or "
         "more, beside decimals, and as numbers with decimals some would be the same; correct them, "
         "name them in input.missing_values, or declare the column nominal"
+    )
+
+
+def _explain_alike(n_alike: int) -> str:
+    return (
+        f"{n_alike:,} of its different values are decimals of {WIDE_DIGITS} digits or more, and as "
+        "numbers would be the same as others of them; correct them, name them in "
+        "input.missing_values, or declare the column nominal"
     )
 
 
