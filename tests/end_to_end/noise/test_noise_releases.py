@@ -73,6 +73,8 @@ def test_bounds_that_no_float_is(low: int, step: int, tmp_path: Path) -> None:
     attributes = {"pay": {"role": CONFIDENTIAL, "noise": noise}}
     made = publish(document_of(source, tmp_path / "out", attributes=attributes))
     assert made.manifest.noise["pay"].to_json().items() >= noise.items()
+    [told] = [column.treatment for column in made.manifest.columns if column.name == "pay"]
+    assert told.endswith(f"values from {low} to {low + 9 * step} in steps of {step}")
     assert audit_release(made.release).findings == []
 
 

@@ -10,7 +10,7 @@ from tclose.methods.generalisation.full_domain import describe_level, height_of
 from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, REPRESENTATIVE, Column, Noise
 from tclose.model.column_terms import Distance, Kind, Role
 from tclose.model.grouping import GroupRule
-from tclose.model.preparation import Preparation, exact_number
+from tclose.model.preparation import Preparation, exact_number, write_number
 from tclose.passes.microaggregate.shares.representatives import MORE_LOSS
 from tclose.passes.plan.describe_plan import describe_scale
 from tclose.passes.plan.plan import Plan
@@ -81,8 +81,8 @@ def _describe_preparation(prepared: Preparation) -> PreparedColumn:
 
 def _describe_noise(noise: Noise, column: Column) -> str:
     if noise.low is not None and noise.high is not None:
-        ends = f"{float(noise.low):g} to {float(noise.high):g}"
-        how = f"discrete Laplace, values from {ends} in steps of {float(noise.step):g}"
+        ends = f"{write_number(noise.low)} to {write_number(noise.high)}"
+        how = f"discrete Laplace, values from {ends} in steps of {write_number(noise.step)}"
     elif noise.values:
         how = f"randomised response among {len(noise.values)} listed values"
     else:
