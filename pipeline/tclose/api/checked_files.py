@@ -1,6 +1,6 @@
 """The columns of files that `tclose.check` measures, typed as a release types its input."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -48,8 +48,8 @@ def read_checked(path: str, quasi: Sequence[str], confidential: Sequence[Attribu
         raise DataError("data: has no records")
     types = {name: schema.field(name).type for name in names}
     if is_csv:
-        types |= _infer_types(partitions, _reading(settings, schema, types), confidential)
-    reading = _reading(settings, schema, types)
+        types |= _infer_types(partitions, Reading.by(settings, schema, types), confidential)
+    reading = Reading.by(settings, schema, types)
     return pa.concat_tables([read_partition(partition, reading) for partition in partitions])
 
 
@@ -63,19 +63,6 @@ def check_present(there: Sequence[str], names: Sequence[str]) -> None:
     absent = [name for name in names if name not in there]
     if absent:
         raise DataError(f"data: has no column {absent[0]!r}; correct the name")
-
-
-def _reading(
-    settings: InputSettings, schema: pa.Schema, types: Mapping[str, pa.DataType]
-) -> Reading:
-    return Reading(
-        tuple(types),
-        tuple(types.values()),
-        tuple(schema.names),
-        settings.missing_values,
-        settings.delimiter,
-        settings.encoding,
-    )
 
 
 def _infer_types(

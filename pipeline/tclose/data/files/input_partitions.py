@@ -1,6 +1,6 @@
 """Partitions of the input: how its files are cut into them, and how the records of one are read."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -18,6 +18,7 @@ from tclose.data.files.input_files import (
     open_parquet,
     reading_file,
 )
+from tclose.data.files.input_settings import InputSettings
 from tclose.data.files.inspection import FileContent
 from tclose.data.files.piece_widths import PieceWidth
 from tclose.data.files.text_formats import TextFormat
@@ -187,6 +188,20 @@ class Reading:
     formats: tuple[tuple[str, TextFormat], ...] = ()  # of columns of CSV that are spelled otherwise
     prepared: tuple[tuple[str, Preparation], ...] = ()
     hidden: str | None = None  # the column that is made missing in the records that are left out
+
+    @staticmethod
+    def by(
+        settings: InputSettings, schema: pa.Schema, types: Mapping[str, pa.DataType]
+    ) -> "Reading":
+        """The columns of these types, of files with a schema, as an input's settings say."""
+        return Reading(
+            tuple(types),
+            tuple(types.values()),
+            tuple(schema.names),
+            settings.missing_values,
+            settings.delimiter,
+            settings.encoding,
+        )
 
     def of(self, names: Collection[str]) -> "Reading":
         """The same of those columns alone."""

@@ -164,15 +164,8 @@ def _infer_type(
 def _reading(policy: Policy, schema: pa.Schema, types: Mapping[str, pa.DataType]) -> Reading:
     settings = policy.input
     formats = {name: policy.attributes[name].text_format(settings.text_format) for name in types}
-    return Reading(
-        tuple(types),
-        tuple(types.values()),
-        tuple(schema.names),
-        settings.missing_values,
-        settings.delimiter,
-        settings.encoding,
-        tuple((name, spelled) for name, spelled in formats.items() if not spelled.is_plain),
-    )
+    spelled = tuple((name, of_one) for name, of_one in formats.items() if not of_one.is_plain)
+    return replace(Reading.by(settings, schema, types), formats=spelled)
 
 
 def make_source(

@@ -55,12 +55,15 @@ def _warn(draws: tuple[Draw, ...], plan: Plan) -> tuple[PlanWarning, ...]:
     return (make_warning(NOISE_AGAIN, _describe(draws, plan)),) if draws else ()
 
 
+def _name(places: Sequence[str]) -> str:
+    return ", ".join(places[:_MOST_NAMED]) + (", ..." if len(places) > _MOST_NAMED else "")
+
+
 def _describe_untold(releases: Sequence[str]) -> str:
-    more = ", ..." if len(releases) > _MOST_NAMED else ""
     is_one = len(releases) == 1
     return (
         f"warning: {len(releases):,} release{'' if is_one else 's'} in the output folder "
-        f"({', '.join(releases[:_MOST_NAMED])}{more}) cannot be told from others of the same "
+        f"({_name(releases)}) cannot be told from others of the same "
         f"input: internal/manifest.json is damaged; if {'it is one' if is_one else 'they are'}, "
         "the epsilons of noise add up, and whoever has two can tell records apart: audit "
         f"{'it' if is_one else 'them'} (tclose audit), and remove what fails"
@@ -68,11 +71,10 @@ def _describe_untold(releases: Sequence[str]) -> str:
 
 
 def _describe_changed(releases: Sequence[str]) -> str:
-    more = ", ..." if len(releases) > _MOST_NAMED else ""
     is_one = len(releases) == 1
     return (
         f"warning: what {len(releases):,} release{'' if is_one else 's'} in the output folder "
-        f"({', '.join(releases[:_MOST_NAMED])}{more}) {'says' if is_one else 'say'} of "
+        f"({_name(releases)}) {'says' if is_one else 'say'} of "
         f"{'its' if is_one else 'their'} input and noise is not what was published: "
         "internal/manifest.json does not have its seal; it is counted as it stands, and more may "
         f"have been handed out: audit {'it' if is_one else 'them'} (tclose audit), and put back "
@@ -81,11 +83,10 @@ def _describe_changed(releases: Sequence[str]) -> str:
 
 
 def _describe_closed(folders: Sequence[str]) -> str:
-    named = ", ".join(folders[:_MOST_NAMED]) + (", ..." if len(folders) > _MOST_NAMED else "")
     return (
-        f"warning: this user may not look into {named} in the output folder; if noise on the same "
-        "records is released there, the epsilons add up, and nothing here says so: run as a user "
-        "who may read all releases"
+        f"warning: this user may not look into {_name(folders)} in the output folder; if noise on "
+        "the same records is released there, the epsilons add up, and nothing here says so: run as "
+        "a user who may read all releases"
     )
 
 
@@ -96,8 +97,7 @@ def _describe(draws: Sequence[Draw], plan: Plan) -> str:
         for name, own in plan.epsilons.items()
         if sums[name] != own
     ]
-    named = ", ".join(draw.release for draw in draws[:_MOST_NAMED])
-    named += ", ..." if len(draws) > _MOST_NAMED else ""
+    named = _name([draw.release for draw in draws])
     is_one = len(draws) == 1
     return (
         f"{len(draws):,} release{'' if is_one else 's'} of the same input "
