@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -354,6 +355,26 @@ def test_release_that_a_dead_run_had_committed_becomes_current(repository, lost)
     assert repository.store.names("begun") == []
     with repository.acquire_lease(ALIVE):
         assert repository.current() == NEW
+
+
+@pytest.mark.parametrize("repository", ["folder"], indirect=True)
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_note_of_a_release_that_was_moved_stays(error, repository, lost, monkeypatch):
+    """Though the commit ended in an error, or by an interrupt, right after it."""
+    publish(lost, NEW)
+    stage(lost, OLD)
+
+    def fail(folder: Path) -> None:
+        if folder == repository.root:
+            raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(filesystem, "force_to_disk", fail)
+        with pytest.raises(error):
+            lost.commit(lost.staging(OLD), OLD)
+    assert repository.current() == NEW
+    with repository.acquire_lease(ALIVE):
+        assert repository.current() == OLD
 
 
 @pytest.mark.parametrize("repository", ["folder"], indirect=True)

@@ -49,6 +49,14 @@ def name_machine() -> str:
         return platform.node()
 
 
+def _find_inode(folder: Path) -> int | None:
+    """The number by which a folder is the same wherever it is moved; None where there is none."""
+    try:
+        return folder.stat().st_ino
+    except FileNotFoundError:
+        return None
+
+
 @dataclass(frozen=True)
 class FolderStore:
     """The folder of a name."""
@@ -285,13 +293,14 @@ class FolderStore:
         """
         place = self.root / release_id
         aside = staging.with_name(f"damaged-{secrets.token_hex(4)}")
-        note = f"{BEGUN}/{release_id}-{token}"
+        note, number = f"{BEGUN}/{release_id}-{token}", _find_inode(staging)
         self.write(note, b"")
         try:
             check()
             self._move(staging, place, aside)
         except BaseException:
-            self.remove(note)
+            if number is None or _find_inode(place) != number:  # it was not moved
+                self.remove(note)
             raise
 
     def _move(self, staging: Path, place: Path, aside: Path) -> None:
