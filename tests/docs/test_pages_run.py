@@ -32,7 +32,7 @@ from tclose.policy.yaml_values import read_yaml
 from tclose.privacy.model_registry import MODELS
 
 # Whose releases take seconds.
-LONG_PAGES = ("over-time.md", "tutorial.md")
+LONG_PAGES = ("assessment.md", "over-time.md", "tutorial.md")
 DAY = date(2026, 11, 1)
 BASE = "discharges.yaml"  # the quick start's policy, which parts of policies go into
 MOST_NOT_RUN = 3

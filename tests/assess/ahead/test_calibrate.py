@@ -2,7 +2,10 @@
 
 import json
 from dataclasses import astuple
+from functools import partial
 from pathlib import Path
+
+import pytest
 
 from tclose.assess.ahead.calibrate import calibrate, time_work
 from tclose.passes.plan.notices.costs.calibration import (
@@ -31,10 +34,14 @@ def test_what_is_kept_is_not_measured_again(tmp_path: Path) -> None:
     assert not list(scratch.iterdir())
 
 
-def test_what_cannot_be_read_is_measured_anew(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_measured_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The kernels are there: they were needed to know what a table takes."""
     folder, scratch = _made(tmp_path / "kept"), _made(tmp_path / "scratch")
-    time_work(_made(tmp_path / "compiled"), 1_000, 1)
+    soon = partial(time_work, n_records=1_000, n_tries=1)
+    soon(_made(tmp_path / "compiled"))
+    monkeypatch.setattr("tclose.assess.ahead.calibrate.time_work", soon)
     (folder / FILE).write_text("{")
     found = calibrate(scratch, Progress("none"), folder=folder)
     assert found == read_calibration(folder)

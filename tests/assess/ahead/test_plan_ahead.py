@@ -145,7 +145,7 @@ def test_a_table_that_is_soon_released_is_tried_as_a_whole(
 
 def test_a_trial_tells_the_search_from_all_else(tmp_path: Path) -> None:
     """Without a search there is the repair alone; seconds of both are those of the pass."""
-    table, works = records(1_500), {}
+    table, works = records(800), {}
     for refine in ("off", "fast"):
         policy = parse_policy(make_document(tmp_path / "none.parquet", method={"refine": refine}))
         make_trial(policy, table, tmp_path / f"{refine}-to-load")
