@@ -32,7 +32,11 @@ SETTINGS = {
 OURS = [Path(__file__).parent.parent / name for name in ("pipeline", "flows")]
 SECTIONS = ("global", "install", ":env:")  # each over those before it
 # What cannot be compiled (templates) or is not: tests, large packages of which little is used.
-SELDOM = r"/(tests|sympy|mpmath|networkx|moto|cfnlint|fontTools|mypyc?|pygments|setuptools|pip)/"
+SELDOM = (
+    r"/site-packages/(.*/)?(tests?|testing|_vendor|antlr4|apprise|aws_xray_sdk|cfnlint|cuda|"
+    r"dateparser|distutils|docker|fontTools|graphql|hatchling|moto|mpmath|mypyc?|networkx|oauthlib|"
+    r"pip|pkg_resources|plugins|pygments|setuptools|sympy)/"
+)
 
 
 def read_settings(listed: str) -> dict[str, str]:
