@@ -15,11 +15,12 @@ from support.cases.series_months import SeriesMonths, read_classes
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.over_time.series_audit import add_series
 from tclose.cli.main import main
-from tclose.errors import BusyError, OutputError, PolicyError
+from tclose.errors import BusyError, InfeasibleError, OutputError, PolicyError
 from tclose.passes.compare.keyed_hashes import derive_key
 from tclose.passes.persons.named_key import PERSON_PURPOSE
 from tclose.passes.publish import publish as publishing
 from tclose.passes.series import forget_person as forgetting
+from tclose.passes.series import link_persons
 from tclose.passes.series.forget_person import ForgottenPerson, forget_person, hash_spellings
 from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import ReleaseRepository
@@ -362,6 +363,41 @@ def test_forgotten_in_releases_that_are_out_of_the_window(
     assert find_findings(copied) == []
     document = copied.policy(2, window=2) | {"name": "again"}
     assert release(document).internal["over_time"]["forgotten"] == 0
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_window_in_which_she_would_be_two_persons(
+    copied: SeriesMonths, person: str, monkeypatch: pytest.MonkeyPatch, again: bool
+) -> None:
+    """Released again when a short window had left her, and perhaps forgotten again, it is no longer
+    made longer: her cell would never be judged."""
+    forget(copied, person, window=2)
+    table = pq.read_table(copied.files[3])
+    fewer = write_parquet(copied.folder / "fewer.parquet", table[60:])
+    release(copied.policy(3, window=2) | {"input": {"path": str(fewer)}})
+    back = copied.policy(3, window=2) | {"name": "panel-back"}
+    assert person in read_classes(release(back))  # beside others who are new to this window
+    if again:
+        forget(copied, person, window=2)
+    names = [back | {"name": f"panel-{n}", "seed": 2} for n in "xy"]
+    over_time = back["privacy"]["over_time"]
+    with pytest.raises(
+        InfeasibleError, match=r"window: it has release panel-2/\w+, .* 1 person .* a window of 3 f"
+    ):
+        release(parted(names[0], over_time | {"window": 4}))
+    release(parted(names[0], over_time | {"window": 3}))
+    assert find_findings(copied) == []
+    with pytest.raises(InfeasibleError, match="a window of 4 for"):
+        release(parted(names[1], over_time | {"window": 12}))
+    monkeypatch.setattr(link_persons, "check_forgotten", lambda *_: None)
+    release(parted(names[1], over_time | {"window": 12}))
+    [finding] = find_findings(copied)
+    assert finding.startswith("series: release panel-2/")
+    assert finding.endswith("1 person was forgotten who is in a later release again")
+
+
+def parted(policy: dict[str, Any], over_time: dict[str, Any]) -> dict[str, Any]:
+    return policy | {"privacy": policy["privacy"] | {"over_time": over_time}}
 
 
 def test_a_policy_with_a_longer_window_holds_the_next_release_to_more(

@@ -32,6 +32,7 @@ from tclose.passes.series.series_verdict import (
     find_held_rows,
     judge_series,
 )
+from tclose.passes.series.window.split_persons import find_split
 from tclose.releases.manifest.inside_sections import SeriesSection, describe_found
 from tclose.releases.repository.contents import find_broken_seals
 from tclose.releases.repository.repository import read_internal
@@ -74,6 +75,7 @@ def add_series(audit: AuditResult) -> AuditResult:
         if one.place != release
         for broken in find_broken_seals(one.place)
     ]
+    findings += _find_forgotten_again(window, [persons for persons, _ in registers])
     placed, n_persons = _place([persons for persons, _ in registers])
     most_held = None if section.most_held is None else Fraction(str(section.most_held))
     verdict = judge_series(placed, n_persons, section.k, section.departures, most_held)
@@ -134,6 +136,14 @@ def _are_told_apart_alike(first: Integers, second: Integers) -> bool:
     """Return whether two codings of the same rows tell the same rows apart."""
     n_pairs = np.unique(np.stack([first, second]), axis=1).shape[1]
     return bool(n_pairs == np.unique(first).size == np.unique(second).size)
+
+
+def _find_forgotten_again(
+    window: Sequence[SeriesRelease], registers: Sequence[ReleasedPersons]
+) -> list[str]:
+    """Say who is two persons in the window, so that her cell is judged as that of others."""
+    split = find_split([one.forgotten for one in registers], lambda i: registers[i].hashes.T)
+    return [] if split is None else [f"release {window[split.release].name}: {split.describe()}"]
 
 
 def _place(registers: Sequence[ReleasedPersons]) -> tuple[list[KnownRelease], int]:

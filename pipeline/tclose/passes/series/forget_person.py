@@ -7,7 +7,8 @@ it. What the next releases are held to is then exact for all others, and for her
 
 That has to be so: were she in a later release, she would be taken for a newcomer, while an intruder
 knows where she was. So each register that had her keeps her hash in a list, beside no row, by which
-her records are left out as long as the register is in the window.
+her records are left out as long as the register is in the window. Later she may be released again;
+then no window has both (`split_persons`).
 """
 
 import hashlib
@@ -242,10 +243,11 @@ def _rewrite(
 ) -> list[SeriesRelease]:
     """Decide the new files of the releases that have the person; which these are."""
     drawn = np.frombuffer(secrets.token_bytes(hashes.nbytes), dtype=np.uint64).reshape(-1, 2)
+    times = _count_times(releases, hashes)
     affected: list[SeriesRelease] = []
     replaced: list[Replaced] = []
     for release in releases:
-        persons = _without(load_register(release), hashes, drawn)
+        persons = _without(load_register(release), hashes, drawn, times + 1)
         if persons is None:
             continue
         affected.append(release)
@@ -277,18 +279,36 @@ def _write_journals(
             write_line(held, "forget", {"releases": [*ids]})
 
 
-def _without(persons: ReleasedPersons, hashes: UInt64, drawn: UInt64) -> ReleasedPersons | None:
-    """The register with drawn numbers in the place of a person's hashes; None without her."""
+def _count_times(releases: Sequence[SeriesRelease], hashes: UInt64) -> int:
+    """Count how often a person was forgotten before: her hash is listed once for each time."""
+    counts = [0]
+    for release in releases:
+        listed = load_register(release).forgotten
+        counts += [int((listed == own).all(axis=1).sum()) for own in hashes]
+    return max(counts)
+
+
+def _without(
+    persons: ReleasedPersons, hashes: UInt64, drawn: UInt64, times: int
+) -> ReleasedPersons | None:
+    """The register with drawn numbers in the place of a person's hashes; None without her.
+
+    Parameters
+    ----------
+    times : how often she is forgotten with this time, and so how often her hash is listed: a
+        number is drawn each time, and registers with different ones are not of one window
+    """
     new, forgotten = persons.hashes.copy(), [persons.forgotten]
     for own, number in zip(hashes, drawn, strict=True):
         rows = (persons.hashes == own).all(axis=1)
         if rows.any():
             new[rows] = number
-            forgotten.append(own[np.newaxis])
+            forgotten.append(np.repeat(own[np.newaxis], times, axis=0))
     if len(forgotten) == 1:
         return None
     # in an order that does not tell who was forgotten first
-    listed = np.unique(np.concatenate(forgotten), axis=0)
+    listed = np.concatenate(forgotten)
+    listed = listed[np.lexsort((listed[:, 1], listed[:, 0]))]
     return replace(persons, hashes=new, forgotten=listed)
 
 

@@ -37,6 +37,7 @@ from tclose.passes.series.held.held_records import (
 from tclose.passes.series.series_verdict import HOLD, UNITE
 from tclose.passes.series.window.earlier_registers import read_registers
 from tclose.passes.series.window.linked_records import LINK_TASK
+from tclose.passes.series.window.split_persons import check_forgotten
 from tclose.passes.series.window.window_persons import WINDOW_TASK, rank_window
 from tclose.passes.summarise.records import Source
 from tclose.policy.policy import Policy
@@ -206,6 +207,7 @@ def _link_records(
     window, releases = look_up_window(context.run)
     registered = read_registers(context, releases)
     _check_keys(context, window, registered, key)
+    check_forgotten(context, window, registered)
     ranked = rank_window(context, len(releases), len(partitions))
     context.map(WINDOW_TASK, [ranked])
     return _LinkedRecords(window, releases, registered, ranked.of_ranges)
