@@ -1,8 +1,10 @@
 """The verdict of an attack on a series is about what the series promises; the rest is told."""
 
+import random
 import shutil
 from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from support.cases.people import Released
+from support.cases.people import Released, release
 from support.cases.series_months import K, SeriesMonths, read_classes
 from tclose.assess.over_time.attack import attack_releases
 from tclose.assess.over_time.attack_result import AttackResult, RefinementCheck
@@ -139,6 +141,34 @@ def test_other_releases_promise_nothing_together(
     assert found.series is None
     assert not found.passed
     assert found.cells == len(count_cells(of_two))
+
+
+def test_attribute_that_the_newest_has_no_longer(months: SeriesMonths, tmp_path: Path) -> None:
+    """It is held to what it was, as in the run, which finds the same persons by subtraction."""
+    rng = random.Random(4)
+    for month in (0, 1):
+        table = pq.read_table(months.files[month])
+        job = pa.array([rng.choice("abc") for _ in range(len(table))])
+        pq.write_table(table.append_column("job", job), tmp_path / f"{month}.parquet")
+    place = SeriesMonths(tmp_path, (tmp_path / "0.parquet", tmp_path / "1.parquet"))
+    policies = [place.policy(month) for month in (0, 1)]
+    policies[0]["attributes"] |= {"job": {"role": "confidential", "t": 0.31}}
+    published = [release(one) for one in policies]
+    section = section_of(published[1])
+
+    def check_both(**asked: Any) -> RefinementCheck:
+        places, parsed = [one.folder for one in published], [parse_policy(one) for one in policies]
+        found = attack_releases(places, parsed, None, ["income"], Progress("none"), **asked)
+        assert found.refinement is not None
+        return found.refinement
+
+    found = check_both()
+    assert {one.attribute: one.t for one in found.distances} == {"income": 0.3, "job": 0.31}
+    assert found.left is not None
+    assert found.left.found == section.leavers_exposed
+    asked = check_both(t=Fraction(1, 20))
+    assert {one.attribute: one.t for one in asked.distances} == {"income": 0.05, "job": 0.05}
+    assert all(one.cells_above for one in asked.distances)
 
 
 def test_command_says_what_is_promised(

@@ -6,7 +6,7 @@ of cells, so whatever all releases say together follows from the table "cell, va
 cells keep both, so that subsets of the releases hold it too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -40,7 +40,7 @@ def check_refinement(
     memberships : the one class of each person in each release
     rows : of each release the confidential values, and the person of each row, int64 (n,)
     attributes : the confidential attributes of each release, each with its ``max_emd`` or None
-    t : for all of them, or None for the t of each; those that have none are left out
+    t : for all of them, or None for the t of each; those that have none are left out then
     promise : of releases of a series; None if all cells are held to k and t
 
     Raises
@@ -56,10 +56,11 @@ def check_refinement(
     is_held = is_released
     if promise is not None and not promise.holds_for_leavers:
         is_held = _find_cells([memberships[promise.newest]], of_person, sizes.size)
+    promised = [None] * len(rows) if promise is None else promise.limits
     measured = [
         one
-        for (table, persons), of in zip(rows, attributes, strict=True)
-        for one in _measure(table, of_person[persons], _limit(of, table, t, promise), sizes.size)
+        for (table, persons), of, own in zip(rows, attributes, promised, strict=True)
+        for one in _measure(table, of_person[persons], _limit(of, table, t, own), sizes.size)
     ]
     is_failing = sizes < k
     for one in measured:
@@ -88,16 +89,16 @@ def _limit(
     attributes: Sequence[Attribute],
     table: pa.Table,
     t: Fraction | None,
-    promise: SeriesPromise | None,
+    promised: Mapping[str, Fraction] | None,
 ) -> list[Attribute]:
     """The attributes of the table that are held to a t, with it: the one asked, or promised."""
-    limits = {a.name: a.max_emd if promise is None else promise.limits.get(a.name)
-              for a in attributes if a.name in table.column_names}  # fmt: skip
-    return [
-        replace(attribute, max_emd=limits[attribute.name] if t is None else t)
-        for attribute in attributes
-        if limits.get(attribute.name) is not None
-    ]
+    limited = []
+    for attribute in attributes:
+        limit = attribute.max_emd if promised is None else promised.get(attribute.name)
+        limit = limit if t is None else t
+        if attribute.name in table.column_names and limit is not None:
+            limited.append(replace(attribute, max_emd=limit))
+    return limited
 
 
 @dataclass(frozen=True, eq=False)

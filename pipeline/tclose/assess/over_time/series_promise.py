@@ -2,9 +2,10 @@
 
 Each release of a series is verified with the earlier ones of its window. So of some releases of one
 window the newest decides: the cells of its persons have `over_time.k` persons and are within
-`over_time.t`. Cells of persons who left are promised to as well, or only reported, whichever way
-its policy treats departures. Releases without ``privacy.over_time``, and more of them than a window
-has, promise nothing together.
+`over_time.t`, those of attributes that it has no longer within what the release had that has them.
+Cells of persons who left are promised to as well, or only reported, whichever way its policy treats
+departures. Releases without ``privacy.over_time``, and more of them than a window has, promise
+nothing together.
 """
 
 from collections.abc import Sequence
@@ -21,14 +22,15 @@ from tclose.releases.repository.contents import read_internal
 class SeriesPromise:
     """``newest``: place of the release that was published last, whose persons it is about.
 
-    ``limits``: the t of each confidential attribute; ``departures``: how persons who left are
-    treated.
+    ``limits``: of each release the t of its confidential attributes: that of the newest one, and of
+    an attribute that the newest does not have that of the release itself; ``departures``: how
+    persons who left are treated.
     """
 
     series: str
     newest: int
     k: int
-    limits: dict[str, Fraction]
+    limits: tuple[dict[str, Fraction], ...]
     departures: str
 
     @property
@@ -52,7 +54,10 @@ def find_promise(published: Sequence[Published]) -> SeriesPromise | None:
         series=last.series,
         newest=sections.index(last),
         k=last.k,
-        limits={name: Fraction(str(t)) for name, t in last.t.items()},
+        limits=tuple(
+            {name: Fraction(str(last.t.get(name, t))) for name, t in section.t.items()}
+            for section in sections
+        ),
         departures=last.departures,
     )
 
