@@ -128,6 +128,12 @@ WRITTEN_APART = WarningKind(
     "write values that mean the same alike in the data; accept the number where capitals matter, "
     "as in codes",
 )
+WEAKER_PROMISE = WarningKind(
+    "TC-W019",
+    "less is asked over time than before",
+    "ask what the earlier release asked until its window has passed; accept the number where "
+    "whoever relies on the earlier one knows of it",
+)
 
 KINDS = {
     kind.code: kind
@@ -150,5 +156,6 @@ KINDS = {
         COME_AND_GO,
         CARRIED_DISTINCT,
         WRITTEN_APART,
+        WEAKER_PROMISE,
     )
 }

@@ -1,6 +1,7 @@
 """The verdict of an attack on a series is about what the series promises; the rest is told."""
 
 import random
+import re
 import shutil
 from collections import Counter
 from dataclasses import replace
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+import tclose
 from support.cases.people import Released, release
 from support.cases.series_months import K, SeriesMonths, read_classes
 from tclose.assess.over_time.attack import attack_releases
@@ -21,6 +23,7 @@ from tclose.assess.over_time.attack_result import AttackResult, RefinementCheck
 from tclose.assess.over_time.published import Published, read_release
 from tclose.assess.over_time.series_promise import find_promise
 from tclose.cli.main import main
+from tclose.errors import StrictError
 from tclose.policy.policy import parse_policy
 from tclose.releases.manifest.inside_sections import SeriesSection
 from tclose.releases.repository.contents import read_internal
@@ -169,6 +172,27 @@ def test_attribute_that_the_newest_has_no_longer(months: SeriesMonths, tmp_path:
     asked = check_both(t=Fraction(1, 20))
     assert {one.attribute: one.t for one in asked.distances} == {"income": 0.05, "job": 0.05}
     assert all(one.cells_above for one in asked.distances)
+
+
+def test_weaker_release_is_warned_of(copied: SeriesMonths) -> None:
+    """In the window of an earlier one, also where its own window has left that."""
+    copied.publish(3)
+    less = copied.policy(3, k=2, window=2)
+    accepted = {"strict": True, "accepted_warnings": ["TC-W008", "TC-W017"]}
+    with pytest.raises(StrictError, match="warnings\n  TC-W019: less is asked over time"):
+        release(less | {"name": "panel-4", "engine": accepted})
+    for name in ("panel-4", "panel-5"):
+        policy = less | {"name": name, "seed": 1}
+        planned = read_weaker(tclose.plan(None, policy).details.to_json())
+        assert read_weaker(release(policy).internal) == planned
+        assert re.search(
+            r"k 3 in panel-3/\w+, 2 now; over_time.window 12 in panel-3/\w+, 2 now: ", planned
+        )
+
+
+def read_weaker(document: dict[str, Any]) -> str:
+    [told] = [one["message"] for one in document["warnings"] if one["code"] == "TC-W019"]
+    return str(told)
 
 
 def test_command_says_what_is_promised(

@@ -25,6 +25,7 @@ from tclose.passes.plan.notices.plan_warnings import (
 )
 from tclose.passes.plan.notices.same_input_warning import warn_by_policy
 from tclose.passes.plan.notices.telling_columns import warn_of_telling_columns
+from tclose.passes.plan.notices.weaker_promise import warn_of_weaker_promise
 from tclose.passes.plan.plan import DRAFT_PLAN, PLAN, Plan
 from tclose.passes.plan.plan_files import BUCKETED_VALUES, load_distributions
 from tclose.passes.plan.planner import make_plan
@@ -89,6 +90,7 @@ def decide_plan(context: PassContext) -> None:
         *warn_of_shared_persons(run, sketches),
         *warn_of_kept_persons(plan),
         *warn_of_turnover(series),
+        *warn_of_weaker_promise(run, series),
         *drawn_again,
     )
     _report_warnings(context, warnings)
