@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import tclose
 from support.cases.people import Released, release, write_parquet
 from support.cases.series_months import K, SeriesMonths, T, read_classes, read_groups
 from support.naive.naive_holding import distance
@@ -214,6 +215,20 @@ def test_some_persons_who_are_spelled_otherwise(
 def read_warnings(made: Released) -> list[dict[str, str]]:
     warnings: list[dict[str, str]] = made.internal.get("warnings", [])
     return warnings
+
+
+def test_more_persons_over_time_than_there_are_are_refused_early(
+    months: SeriesMonths, tmp_path: Path
+) -> None:
+    table = pq.read_table(months.files[0])[:90]
+    place = SeriesMonths(tmp_path, (write_parquet(tmp_path / "few.parquet", table),))
+    said = r"^privacy\.over_time\.k: 91 is more than the 90 persons .* to 90 at most"
+    with pytest.raises(PolicyError, match=said):
+        tclose.plan(None, place.policy(0, k=91))
+    with pytest.raises(PolicyError, match=said):
+        place.publish(0, k=91)
+    [made] = place.publish(0, k=90)
+    assert made.internal["over_time"]["smallest_cell"] == 90
 
 
 def test_events_are_refused(copied: SeriesMonths, tmp_path: Path) -> None:

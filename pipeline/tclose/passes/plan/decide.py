@@ -6,7 +6,7 @@ from tclose.passes.grow.grow_trees import GROW_TASK, grow_trees
 from tclose.passes.persons.person_keys import DRAWN_KEY, PERSON_HASHES, load_person_key
 from tclose.passes.persons.person_numbers import NUMBER_TASK, PersonCounts, number_persons
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES, sketch_persons
-from tclose.passes.plan.feasibility import check_k
+from tclose.passes.plan.feasibility import check_k, check_k_over_time
 from tclose.passes.plan.notices.costs.calibration import read_calibration
 from tclose.passes.plan.notices.costs.run_scope import find_scope
 from tclose.passes.plan.notices.costs.step_costs import describe_estimate, estimate_run
@@ -120,6 +120,8 @@ def _make_plan(context: PassContext, summary: InputSummary, series: tuple[Series
             return plan
         return replace(join_regions(plan), keeps_persons=True)
     check_k(policy.privacy.k, summary.table.n_complete, of_persons=True)
+    if policy.privacy.over_time is not None:
+        check_k_over_time(policy.privacy.over_time.k, summary.table.n_complete)
     made_k = min(series[0].made_k, summary.table.n_complete)
     privacy = policy.privacy.model_copy(update={"k": made_k})
     roomy = policy.model_copy(update={"privacy": privacy})

@@ -35,6 +35,15 @@ def check_k(k: int, n_records: int, *, of_persons: bool = False) -> None:
         )
 
 
+def check_k_over_time(k: int, n_persons: int) -> None:
+    """Refuse a k over time that no cell can have: persons of a cell are in the release."""
+    if k > n_persons:
+        raise PolicyError(
+            f"privacy.over_time.k: {k} is more than the {n_persons:,} persons there are; lower it "
+            f"to {n_persons} at most, or name more data"
+        )
+
+
 def check_feasible(
     name: str, n_records: int, k: int, columns: tuple[Encoding, ...], emds: list[Fraction],
     max_emds: list[Fraction],
