@@ -49,6 +49,15 @@ class Distribution:
         return int(self.cumulative[-1])
 
     @property
+    def denominator(self) -> int:
+        """Distances of classes of s records are whole multiples of 1 / (s times this)."""
+        if self.metric is None:
+            below, of_metric = self.cumulative, max(self.cumulative.size - 1, 1)
+        else:
+            below, of_metric = self.metric.below, self.metric.denominator
+        return self.n_records // int(np.gcd.reduce(below)) * of_metric
+
+    @property
     def counts(self) -> Int64:
         """Records of each distinct value."""
         return np.diff(self.cumulative, prepend=0)

@@ -1,5 +1,7 @@
 """Partners of classes: the pull of each record is by definition, and the best come first."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -67,6 +69,17 @@ class TestStrata:
         of_two = ~np.eye(records.n_classes, dtype=bool)
         expected = promises_of(records, n_strata)[of_two]
         assert promises[of_two] == pytest.approx(expected, abs=NEAR)
+
+    @repeatable
+    @given(classed_records(n_classes=st.integers(2, 6), max_size=6), st.integers(1, 4))
+    def test_promises_are_the_same_wherever_the_records_are(
+        self, records: ClassedRecords, n_strata: int
+    ) -> None:
+        """As far from 0 as one lowest value puts all others, of which singles keep no digit."""
+        far = replace(records, numeric=records.numeric + 2.0**30)
+        here, there = (measure_promises(one.gather()[0], n_strata) for one in (records, far))
+        of_two = ~np.eye(records.n_classes, dtype=bool)
+        assert there[of_two] == pytest.approx(here[of_two], abs=NEAR)
 
 
 class TestPartners:

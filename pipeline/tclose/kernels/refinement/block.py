@@ -39,8 +39,8 @@ Block = namedtuple(
 
 # Room in a class for records that join it.
 SPARE = 6
-# Less excess than this is none: limits are lowered by the rounding error of running sums.
-NO_EXCESS = 1e-9
+# Less excess than this is none: limits leave more room for the rounding error of running sums.
+NO_EXCESS = 1e-12
 
 
 @kernel

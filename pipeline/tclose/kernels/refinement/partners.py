@@ -10,7 +10,8 @@ Of that t allows hardly more than exchanges of records that are near each other 
 attribute. So the records of a class are taken by *strata*, equal parts of its ranks, and what a
 pair promises is the best of any stratum. Whether t lets just these records go is not looked at.
 
-Single precision is enough: what is found here is only tried, and decides nothing.
+Single precision is enough, from the block's middle: what is found here is only tried, and decides
+nothing.
 """
 
 from collections import namedtuple
@@ -64,13 +65,13 @@ def _fill_pulls(block, described, stratum, pulls):
     terms, rows, factors, nearness = described
     members, sizes, values, levels = block.members, block.sizes, block.values, block.levels
     n_classes, n_numeric, n_levels = sizes.size, values.shape[1], block.counts.shape[2]
-    number, n_strata = stratum
+    centre, (number, n_strata) = block.lanes.centre, stratum
     for a in range(n_classes):
         first, last = number * sizes[a] // n_strata, (number + 1) * sizes[a] // n_strata
         for m in range(first, last):
             x = members[0, a, m]
             for j in range(n_numeric):
-                factors[1 + j] = 2.0 * values[x, j]
+                factors[1 + j] = 2.0 * (values[x, j] - centre[j])
             for j in range(levels.shape[1]):
                 rows[1 + n_numeric + j] = 1 + n_numeric + j * n_levels + levels[x, j]
             _sum_rows(terms, rows, factors, nearness)
@@ -137,7 +138,7 @@ def _describe_classes(block):
     terms = np.zeros((1 + n_numeric + n_nominal * n_levels + 1, n_classes), dtype=np.float32)
     for c in range(n_classes):
         for j in range(n_numeric):
-            mean = block.totals[c, j] / sizes[c]
+            mean = block.totals[c, j] / sizes[c] - block.lanes.centre[j]
             terms[1 + j, c] = mean
             terms[0, c] += mean * mean
         for j in range(n_nominal):

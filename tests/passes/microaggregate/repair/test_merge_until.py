@@ -12,6 +12,8 @@ from support.naive import naive_kernels as naive
 from support.naive import naive_requirements
 from support.tables.random_tables import quasi_identifiers, repeatable, seeds
 from tclose.kernels.aggregate import group_by_label
+from tclose.kernels.refinement.neighbours import find_cheapest
+from tclose.passes.microaggregate.repair import merge_until as merge_until_module
 from tclose.passes.microaggregate.repair.merge_until import merge_until
 
 
@@ -104,6 +106,22 @@ def test_a_class_that_holds_only_with_most_of_the_others_takes_few_rounds():
     assert set(sizes[1:]) == {2}
     assert n_merged == n_classes - sizes.size
     assert (np.flatnonzero(merged == 0) == np.arange(sizes[0])).all()
+
+
+def test_partners_are_sought_along_an_axis_that_tells_classes_apart(monkeypatch):
+    """Not along that of one class far from all others, which are in one place on it."""
+    labels = np.repeat(np.arange(30), 2)
+    near = np.random.default_rng(1).random(labels.size)
+    numeric = np.vstack([np.where(labels == 29, 1000.0, 0.0), near])
+    axes = []
+
+    def find(*arguments):
+        axes.append(arguments[-1])
+        return find_cheapest(*arguments)
+
+    monkeypatch.setattr(merge_until_module, "find_cheapest", find)
+    merge_until(labels, numeric, np.empty((0, labels.size), np.int32), lambda o, s: np.diff(s) > 2)
+    assert np.unique(axes[0]).size == 30
 
 
 @pytest.mark.nightly

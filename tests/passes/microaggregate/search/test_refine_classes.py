@@ -34,9 +34,11 @@ from support.tables.refined_regions import (
 )
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.refinement.search import LARGEST_MENDED
+from tclose.methods.clustering_problem import group_classes
 from tclose.passes.microaggregate.search.cut_points import orthonormal
 from tclose.passes.microaggregate.search.make_refiners import make_refiner
 from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
+from tclose.privacy.t_closeness import class_distances
 
 
 class TestRefinement:
@@ -95,9 +97,11 @@ class TestRefinement:
     def test_comes_no_farther_above_t(
         self, records: ClassedRecords, search_budget: SearchBudget
     ) -> None:
+        """But for the room that limits leave, by which each distance counts as less or more."""
         after = run(refiner_of(records), records, search_budget)
         excess = [naive_refine.excess(records, r.classes) for r in after]
-        assert all(b <= a + Fraction(MARGIN) for a, b in pairwise(excess))
+        room = records.n_classes * len(records.tables) * Fraction(MARGIN)
+        assert all(b <= a + room for a, b in pairwise(excess))
 
     @fewer
     @given(regions, search_budgets)
@@ -149,9 +153,44 @@ def test_limits_leave_room_for_what_sums_can_err() -> None:
             np.array([codes, places]), (table, ordered), (0.3, 0.4), 2, (1,),
         )  # fmt: skip
         margin = ERROR_PER_STEP * max(2 * MAX_SEARCHED, table.metric.below.size)
-        assert refiner.trees.limits.tolist() == [0.3 - margin]
-        assert refiner.limits.tolist() == [0.4 - margin]
+        above = margin if n_values == 5 else -margin  # distances of many values are near each other
+        assert refiner.trees.limits.tolist() == [0.3 + margin]
+        assert refiner.limits.tolist() == [0.4 + above]
         assert margin >= MARGIN
+
+
+@repeatable
+@given(seeds, st.sampled_from(["few", "rules", "distinct"]), st.booleans())
+def test_limits_tell_what_is_above_t_from_what_is_at_it(
+    seed: int, style: str, is_nominal: bool
+) -> None:
+    """Of classes that reach their limits exactly: in floats against fractions."""
+    rng = np.random.default_rng(seed)
+    drawn = star_over(int(rng.integers(2, 9))) if is_nominal else style
+    table, codes, ground = draw_attribute(rng, drawn, int(rng.choice([10, 40, 60])))
+    records = ClassedRecords(
+        np.zeros((1, codes.size)), np.empty((0, codes.size), np.int32), 1, codes[np.newaxis],
+        (table,), (1.0,), np.repeat(np.arange(codes.size // 5), 5), 5, (ground,),
+    )  # fmt: skip
+    order, starts = group_classes(records.labels)
+    found = class_distances(codes[order], starts, table)
+    exact = [records.emd(0, rows) for rows in records.classes]
+    for t in exact:
+        refiner = refiner_of(records, (float(t),))
+        (held,) = [*refiner.trees.limits, *refiner.limits[np.isfinite(refiner.limits)]] or [np.inf]
+        assert held > float(t)  # of a table this small
+        assert [emd <= held for emd in found.tolist()] == [emd <= t for emd in exact]
+
+
+def test_where_t_is_1_no_distance_is_held() -> None:
+    table, codes, _ = draw_attribute(np.random.default_rng(3), star_over(4), 40)
+    ordered, places = distribution_of(codes)
+    refiner = make_refiner(
+        unweighted(np.zeros((1, 40))), np.array([codes, places]), (table, ordered), (1.0, 1.0), 2,
+        (1,),
+    )  # fmt: skip
+    assert refiner.limits.tolist() == [np.inf]
+    assert refiner.trees.limits.size == refiner.trees.columns[-1] == 0
 
 
 def test_the_order_of_nominal_values_forbids_nothing() -> None:

@@ -13,6 +13,7 @@ from tclose.model.array_types import Float64, Int64
 # A class of so many that still fails is united with half as many again at once: a part of the table
 # that holds only as one class takes as many rounds as it has digits, not as it has classes.
 MANY = 8
+MIDDLE = 0.1, 0.9  # of the classes, along an axis
 
 # Whether each class meets what is asked, bool (c,): of records class by class, ``order`` (n,) and
 # ``starts`` (c + 1,). A union of classes that do has to as well.
@@ -66,11 +67,15 @@ def merge_until(
 def _find_partners(
     points: tuple[Float64, NDArray[np.int32]], weights: Float64, sizes: Int64, failing: Int64
 ) -> tuple[Int64, Float64]:
-    """The cheapest partner of each failing class; sought along the widest numeric axis."""
+    """The cheapest partner of each failing class; sought along the axis that tells most apart.
+
+    That of which the middle is widest: along one with a few far away all others would be looked at.
+    """
     centres, modes = points
     coordinates = np.zeros(sizes.size)
     if centres.shape[1]:
-        coordinates = centres[:, int(np.argmax(np.ptp(centres, axis=0)))]
+        widths = np.ptp(np.quantile(centres, MIDDLE, axis=0), axis=0)
+        coordinates = centres[:, int(np.argmax(widths))]
     order = np.argsort(coordinates, kind="stable")
     return cast(
         tuple[Int64, Float64],

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from tclose.passes.microaggregate.search.refine_classes import Refiner
 from tclose.passes.plan.search_budget import MAX_SEARCHED
 from tclose.privacy.person_closeness import PersonDemand
 from tclose.privacy.t_closeness import stack_trees
+
+# Of a limit that a policy says, in lowest terms.
+LARGEST_DENOMINATOR = 1_000_000
 
 
 def make_person_refiner(
@@ -55,13 +59,18 @@ def make_refiner(
     key: tuple[int, ...],
     n_threads: int = 1,
 ) -> Refiner:
-    """A region's refiner; the limits are lowered by what the distance's running sums can err."""
+    """A region's refiner; the limits leave room for what the distance's running sums can err.
+
+    They are lowered by it, or raised where no class that is searched can be that little above.
+    """
     nodes = [d.metric.below.size for d in distributions if d.metric is not None]
     margin = ERROR_PER_STEP * max(2 * MAX_SEARCHED, *nodes, 0)
     held: list[tuple[Int64, Distribution, float]] = [
-        (c, d, t - margin) for c, d, t in zip(codes, distributions, limits, strict=True)
+        (c, d, _with_room(d, t, margin))
+        for c, d, t in zip(codes, distributions, limits, strict=True)
     ]
-    trees = stack_trees([one for one in held if one[1].metric is not None], codes.shape[1])
+    in_trees = [one for one in held if one[1].metric is not None and one[2] < math.inf]
+    trees = stack_trees(in_trees, codes.shape[1])
     # Some order of the records is needed: without an ordered attribute that of the first one's
     # codes, or of none, and a distance in it that is nowhere above its limit.
     ordered = [one for one in held if one[1].metric is None]
@@ -83,3 +92,18 @@ def make_refiner(
         n_threads=n_threads,
         n_orders=len(record_terms) or 1,
     )
+
+
+def _with_room(distribution: Distribution, limit: float, margin: float) -> float:
+    """The limit that a distance is held to which may err by the margin; none from 1 on.
+
+    Distances of classes of s records are whole multiples of 1 / (s c), with c of the table alone.
+    Where one above the limit is above it by more than the error both ways, the limit is raised, so
+    that a class may be exactly at it: one of three and two of the halves of a table is at .1.
+    """
+    if limit >= 1:
+        return math.inf
+    exact = Fraction(limit).limit_denominator(LARGEST_DENOMINATOR)
+    steps = exact.denominator * MAX_SEARCHED * distribution.denominator
+    is_apart = abs(float(exact) - limit) < margin / 8 and steps * 3 * margin < 1
+    return limit + margin if is_apart else limit - margin

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tclose.kernels.emd.ordered_delta import table_sums
 from tclose.kernels.emd.tree_delta import Trees
-from tclose.kernels.refinement.block import NO_EXCESS, SPARE
+from tclose.kernels.refinement.block import SPARE
 from tclose.kernels.refinement.neighbours import (
     CENTRE,
     DRAWN,
@@ -230,8 +230,7 @@ class Refiner:
     @property
     def _is_unlimited(self) -> bool:
         """No class can be above a t: pools that are cut anew save more than perturbations then."""
-        limits = np.concatenate([self.limits, self.trees.limits])
-        return bool((limits > 1 - NO_EXCESS).all())
+        return bool(np.isinf(self.limits).all()) and not self.trees.limits.size
 
     def _choose_losing(self, losses: Float64, starts: Int64, share: float) -> Int64:
         """Choose, of the classes that are searched and lose anything, a share: those with most."""
