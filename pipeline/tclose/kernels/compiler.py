@@ -34,7 +34,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tclose.kernels.compile_lock import hold_compile_lock
-from tclose.kernels.compiling.linked_code import compiles_kernel, is_part, link_parts
+from tclose.kernels.compiling.compiled_now import compiles_kernel
+from tclose.kernels.compiling.linked_code import is_part, link_parts
 from tclose.kernels.ready_folder import READY, find_missing, find_other_kernels
 from tclose.security.trusted_paths import TrustedFolder, UntrustedError, open_trusted
 from tclose.security.working_folder import away_from_working_folder

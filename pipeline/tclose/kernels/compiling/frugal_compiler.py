@@ -2,14 +2,16 @@
 
 Each of these has numba do once what it does again and again, or leave out what nobody reads. They
 are written for one version of numba and are used with no other, which is left as it is; so it is
-where it has no such method.
+where it has no such method, and where it compiles a function that is no kernel: that is the user's.
 """
 
 import contextlib
+import functools
 import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tclose.kernels.compiling.compiled_now import compiles_kernel
 from tclose.kernels.compiling.frugal_lowering import (
     count_references_only,
     extract_what_was_inserted,
@@ -49,31 +51,55 @@ def make_frugal(version: tuple[int, int] = numba.version_info.short) -> None:
     """Have numba do less, if it is of the version that this is written for."""
     if version != WRITTEN_FOR:
         return
-    replacements: tuple[tuple[Callable[[Any], None], Any], ...] = (
+    of_kernels: tuple[tuple[Callable[[Any], None], Any], ...] = (
         (remember_call_types, types.Function),
         (share_functions, templates._OverloadFunctionTemplate),  # noqa: SLF001
         (remember_attributes, BaseTypingContext),
-        (compare_types_quickly, types.Type),
-        (list_variables_quickly, ir.Inst),
-        (rename_where_mentioned, ssa),
-        (remember_sizes, llvm_ir.Type),
         (inline_without_copies, InlineWorker),
         (follow_variables_on_demand, PostProcessor),
         (know_arrays_as_such, BaseContext),
         (remember_function_types, BaseTypingContext),
-        (write_plain_messages, errors),
         (extract_what_was_inserted, llvm_ir.IRBuilder),
         (keep_structures_as_values, _StructProxy),
-        (make_array_classes_once, arrayobj),
         (leave_plain_variables, Lower),
         (keep_arguments_as_values, Lower),
         (count_references_only, NRTContext),
         (name_briefly, BaseContext),
+    )
+    of_all: tuple[tuple[Callable[[Any], None], Any], ...] = (
+        (compare_types_quickly, types.Type),
+        (list_variables_quickly, ir.Inst),
+        (rename_where_mentioned, ssa),
+        (remember_sizes, llvm_ir.Type),
+        (write_plain_messages, errors),
+        (make_array_classes_once, arrayobj),
         (announce_no_calls, ffi.lib._lock),  # noqa: SLF001
     )
-    for replace, owner in replacements:
+    for replace, owner in of_kernels:
+        with contextlib.suppress(AttributeError):
+            replace_for_kernels(replace, owner)
+    for replace, owner in of_all:
         with contextlib.suppress(AttributeError):
             replace(owner)
+
+
+def replace_for_kernels(replace: Callable[[Any], None], owner: type[Any]) -> None:
+    """Replace methods of a class while kernels are compiled; others get what was there before."""
+    before = {name: getattr(owner, name) for name in dir(owner)}
+    replace(owner)
+    for name, new in list(vars(owner).items()):
+        if callable(new) and name in before and new is not before[name]:
+            setattr(owner, name, _either(new, before[name]))
+
+
+def _either(for_kernels: Any, for_others: Any) -> Any:
+    """Return a method that is one of two."""
+
+    @functools.wraps(for_kernels)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return (for_kernels if compiles_kernel() else for_others)(*args, **kwargs)
+
+    return method
 
 
 def remember_call_types(function: type[Any]) -> None:

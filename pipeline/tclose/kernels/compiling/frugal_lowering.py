@@ -14,6 +14,7 @@ import hashlib
 import sys
 from typing import Any
 
+from tclose.kernels.compiling.compiled_now import compiles_kernel
 from tclose.security.working_folder import away_from_working_folder
 
 with away_from_working_folder():
@@ -71,6 +72,8 @@ def keep_structures_as_values(proxy: type[Any]) -> None:
         return get_missing(self, field)
 
     def __getitem__(self: Any, index: int) -> Any:  # noqa: N807
+        if index >= len(self):  # by which numba, iterating over one, finds its end
+            raise IndexError(index)
         if _is_kept(self):
             return self._builder.extract_value(self._kept, index)
         return get_item(self, index)
@@ -129,9 +132,12 @@ def make_array_classes_once(module: Any) -> None:
 
         return Array
 
+    def make_array_of(array_type: Any) -> Any:
+        return make_array(array_type) if compiles_kernel() else original(array_type)
+
     for known in list(sys.modules.values()):
         if vars(known).get("make_array") is original:
-            known.make_array = make_array  # type: ignore[attr-defined]
+            known.make_array = make_array_of  # type: ignore[attr-defined]
 
 
 def keep_arguments_as_values(lower: type[Any]) -> None:

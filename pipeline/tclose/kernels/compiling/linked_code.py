@@ -9,42 +9,26 @@ Parts are kernels, and numba's own functions that kernels use. Functions of othe
 called from Python at any time, are compiled as numba does it.
 """
 
-import weakref
 from typing import Any, Self
 
+from tclose.kernels.compiling.compiled_now import (
+    compiles_kernel,
+    follow_compiler,
+    kernels,
+    list_compiled_now,
+)
 from tclose.kernels.compiling.frugal_compiler import make_frugal, no_garbage_collection
 from tclose.security.working_folder import away_from_working_folder
 
 with away_from_working_folder():
     from llvmlite.binding import newpassmanagers
     from numba.core import codegen as code_generation
-    from numba.core import event
     from numba.core.environment import lookup_environment
     from numba.core.registry import cpu_target
     from numba.core.targetconfig import ConfigStack
 
 _KIND = "part"  # of serialised code, beside numba's "object" and "bitcode"
 _ENVIRONMENT = "_ZN08NumbaEnv"  # how names of constants of a function begin
-
-_kernels: weakref.WeakSet[Any] = weakref.WeakSet()
-_compiling: list[Any] = []  # dispatchers, the outermost first; the compiler's lock protects it
-
-
-class _Follower(event.Listener):
-    """Keeps track of which functions are being compiled."""
-
-    def on_start(self, event: Any) -> None:
-        """Begin to compile a function."""
-        _compiling.append(event.data["dispatcher"])
-
-    def on_end(self, event: Any) -> None:  # noqa: ARG002
-        """End it."""
-        _compiling.pop()
-
-
-def compiles_kernel() -> bool:
-    """Return whether a kernel is being compiled, so that another one it needs would be a part."""
-    return bool(_compiling) and _compiling[0] in _kernels
 
 
 def is_part(compiled: Any) -> bool:
@@ -120,9 +104,10 @@ def _is_inside() -> bool:
     """Return whether the function that is being compiled now is one that another one calls."""
     if cpu_target.target_context._codelib_stack:  # noqa: SLF001  # made for the code of another
         return True
-    innermost = _compiling[-1]
+    compiled = list_compiled_now()
+    innermost = compiled[-1]
     of_numba = innermost.py_func.__module__.startswith("numba.")
-    return len(_compiling) > 1 and (innermost in _kernels or of_numba)
+    return len(compiled) > 1 and (innermost in kernels or of_numba)
 
 
 def _simplification(codegen: Any) -> tuple[Any, Any]:
@@ -136,7 +121,7 @@ def _simplification(codegen: Any) -> tuple[Any, Any]:
 
 def link_parts(dispatcher: Any) -> None:
     """Have what a kernel calls linked into it, and the kernel into those that call it."""
-    _kernels.add(dispatcher)
+    kernels.add(dispatcher)
     add_overload, compile_signature = dispatcher.add_overload, dispatcher.compile
 
     def add(compiled: Any) -> None:
@@ -171,7 +156,7 @@ def _wrap_only_wholes(context: Any) -> None:
 def _use_linked_libraries() -> None:
     """Make the compiler of this process use `LinkedLibrary`."""
     make_frugal()
-    event.register("numba:compile", _Follower())
+    follow_compiler()
     _wrap_only_wholes(type(cpu_target.target_context))
     codegen = cpu_target.target_context.codegen()
     set_environment = codegen.set_env
