@@ -78,6 +78,37 @@ def test_run_that_crashed_goes_on_from_where_they_are(source, tmp_path, monkeypa
     assert tree(tmp_path / "work") == {}
 
 
+def test_output_folders_of_one_path_on_two_machines_have_their_own(source, tmp_path):
+    """Which share the folder of the working files: the second run leaves the first one's alone."""
+    policy = parse_policy(document(source, tmp_path / "out", tmp_path / "work"))
+    first = summarise_and_crash(policy)
+    (tmp_path / "out").rename(tmp_path / "away")
+    second = summarise_and_crash(policy)
+    assert first.parent.parent != second.parent.parent
+    assert recipe.run_release(policy, QUIET).release.is_dir()
+    assert first.is_dir()
+    assert not second.exists()
+    (tmp_path / "out").rename(tmp_path / "other")
+    (tmp_path / "away").rename(tmp_path / "out")
+    assert recipe.run_release(policy, QUIET).release.is_dir()
+    assert tree(tmp_path / "work") == {}
+
+
+def test_folders_that_were_named_by_the_path_alone_are_cleared(source, tmp_path):
+    """As version 0.1.0 named them, where its note leads to them."""
+    policy = parse_policy(document(source, tmp_path / "out", tmp_path / "work"))
+    folder = work_folders(tmp_path / "work", tmp_path / "out", policy.name)[-1]
+    (folder / "a run").mkdir(parents=True)
+    (folder / "a run" / "records").touch()
+    (tmp_path / "out" / policy.name).mkdir(parents=True)
+    note = tmp_path / "out" / policy.name / ".work-path"
+    note.write_text(str(tmp_path / "work"))
+    note.chmod(0o600)
+    summarise_and_crash(policy)
+    assert not folder.exists()
+    assert note.exists()
+
+
 def test_workers_that_do_not_see_them_are_refused(source, tmp_path, monkeypatch):
     monkeypatch.setattr(InProcess, "sees", lambda *_: False)
     with pytest.raises(OutputError, match=r"not every worker sees them.*engine\.work_path"):

@@ -44,7 +44,14 @@ from tclose.releases.repository.contents import (
     read_manifest,
 )
 from tclose.releases.repository.name_folders import is_closed, list_folders
-from tclose.releases.repository.work_folders import open_folder, read_note, work_folders, write_note
+from tclose.releases.repository.work_folders import (
+    draw_token,
+    open_folder,
+    read_note,
+    read_token,
+    work_folders,
+    write_note,
+)
 from tclose.releases.signatures.manifest_signature import (
     SIGNATURE_FILE,
     Signer,
@@ -101,9 +108,19 @@ class ReleaseRepository:
 
     @property
     def _work_folders(self) -> tuple[Path, ...]:
+        return self._folders_of(self._work_token)
+
+    def _folders_of(self, token: str) -> tuple[Path, ...]:
         if self.work_path is None and isinstance(self.root, Path):
             return (self.root / WORK,)
-        return work_folders(self.work_path, self.output, self.name)
+        return work_folders(self.work_path, self.output, self.name, token)
+
+    @property
+    def _work_token(self) -> str:
+        """What is noted of the folders of working files; a bucket has one name everywhere."""
+        if self.work_path is None or not isinstance(self.root, Path):
+            return ""
+        return read_token(self.store, self.work_path)
 
     @property
     def work(self) -> Path:
@@ -289,13 +306,15 @@ class ReleaseRepository:
 
         What a run left where its policy said is removed if this one says another place.
         """
-        for folder in self._work_folders:
+        token = self._work_token or (draw_token() if isinstance(self.root, Path) else "")
+        folders = self._folders_of(token)
+        for folder in folders:
             open_folder(folder)
         before = self.find_work()
-        if before.work != self.work:
+        if before.work != folders[-1]:
             before.clear_work()
             before.leave_work()
-        write_note(self.store, self.work_path)
+        write_note(self.store, self.work_path, token)
 
     def find_work(self) -> "ReleaseRepository":
         """The repository with its working files where the last run had them."""
@@ -315,11 +334,12 @@ class ReleaseRepository:
 
     def leave_work(self) -> None:
         """Remove the folders of working files if they are empty."""
-        for folder in reversed(self._work_folders):
-            with contextlib.suppress(OSError):
-                folder.rmdir()
-        if self.work_path is not None and not self.work.exists():
-            with contextlib.suppress(OSError, TcloseError):  # which would hide why a run failed
+        with contextlib.suppress(OSError, TcloseError):  # which would hide why a run failed
+            folders = self._work_folders
+            for folder in reversed(folders):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+            if self.work_path is not None and not folders[-1].exists():
                 write_note(self.store, None)
 
 

@@ -6,6 +6,7 @@ user alone, and one that does not is refused.
 
 import hashlib
 import os
+import secrets
 import tempfile
 from pathlib import Path
 
@@ -21,25 +22,44 @@ _NOTE = "work-path"
 
 def read_note(store: Store) -> Path | None:
     """Read the working folder noted by the last run of a name, which may have crashed."""
-    note = store.read(_NOTE)
-    return Path(note.decode()) if note else None
+    work_path, _ = _read(store)
+    return work_path
 
 
-def write_note(store: Store, work_path: Path | None) -> None:
+def read_token(store: Store, work_path: Path) -> str:
+    """Read by what the last run told its folders there from those of others; empty: by nothing."""
+    noted, token = _read(store)
+    return token if noted == work_path else ""
+
+
+def _read(store: Store) -> tuple[Path | None, str]:
+    token, slash, path = (store.read(_NOTE) or b"").decode().partition("/")
+    return (Path(slash + path) if slash else None), token
+
+
+def draw_token() -> str:
+    """Draw what tells the folders of one output folder from those of any other."""
+    return secrets.token_hex(_DIGITS // 2)
+
+
+def write_note(store: Store, work_path: Path | None, token: str = "") -> None:
     """Note that for commands that have no policy at hand; nothing where the policy says nothing."""
     if work_path is not None:
-        store.write(_NOTE, str(work_path).encode())
+        store.write(_NOTE, f"{token}{work_path}".encode())
     elif store.read(_NOTE) is not None:
         store.remove(_NOTE)
 
 
-def work_folders(work_path: Path | None, output: Location, name: str) -> tuple[Path, ...]:
+def work_folders(
+    work_path: Path | None, output: Location, name: str, token: str = ""
+) -> tuple[Path, ...]:
     """The private folders, each in the one before: the last one is for the runs of a name.
 
     They are below the folder asked for, which is the user's affair, or in the user's cache, or in
-    TMPDIR where there is none.
+    TMPDIR where there is none. ``token``: of the output folder, as that of another machine may have
+    the same path, and share the folder asked for; none of a bucket, nor before there were any.
     """
-    digest = hashlib.sha256(str(output).encode()).hexdigest()[:_DIGITS]
+    digest = hashlib.sha256(f"{token}{output}".encode()).hexdigest()[:_DIGITS]
     above = work_path.absolute() if work_path is not None else _usual_folder()
     folder = above / f"tclose-{digest}"
     own = (folder, folder / name)
