@@ -1,9 +1,13 @@
 """Kernels compiled ahead of time: what releases then need is there."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from numba import config
@@ -42,6 +46,56 @@ def test_errors_of_a_release_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CASES", {"wrong": ("privacy.k=0",)})
     with pytest.raises(Exception, match=r"privacy\.k"):
         warm_up(Progress("none"))
+
+
+def wait_and_see(folder: Path, number: int, overrides: list[str]) -> None:
+    """In place of a release: take longer than any test waits, in a process that says which it is."""
+    Path(os.environ["SEEN_IN"], f"{os.getpid()}").touch()
+    time.sleep(200)
+
+
+STOPPED = """
+import sys
+sys.path.insert(0, sys.argv.pop())
+from test_warm_up import wait_and_see
+from tclose.__main__ import run_command
+from tclose.api import warm_up
+warm_up._release = wait_and_see
+if __name__ == "__main__":
+    sys.exit(run_command())
+"""
+
+
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGKILL, signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.nightly)],
+)
+def test_processes_and_table_go_with_the_command(tmp_path: Path, number: int) -> None:
+    """At once, though they are compiling; what a kill leaves in TMPDIR goes with the next one."""
+    seen, temporary = tmp_path / "seen", tmp_path / "tmp"
+    seen.mkdir()
+    temporary.mkdir()
+    (tmp_path / "stopped.py").write_text(STOPPED)
+    own = {"SEEN_IN": str(seen), "TMPDIR": str(temporary), "XDG_CACHE_HOME": str(tmp_path / "c")}
+    command = [sys.executable, str(tmp_path / "stopped.py"), "warm-up", str(Path(__file__).parent)]
+    started = subprocess.Popen(command, env=os.environ | own, stderr=subprocess.PIPE)
+    children = _wait_for(lambda: [int(one.name) for one in seen.iterdir()])
+    started.send_signal(number)
+    _, shown = started.communicate(timeout=10)
+    assert _wait_for(lambda: not any(Path(f"/proc/{child}/exe").exists() for child in children))
+    assert b"Traceback" not in shown
+    if number == signal.SIGKILL:
+        clear = "from tclose.runtime.scratch import clear_scratch; clear_scratch()"
+        subprocess.run([sys.executable, "-c", clear], env=os.environ | own, check=True)
+    assert not list(temporary.iterdir())
+
+
+def _wait_for(found: Callable[[], Any]) -> Any:
+    """Return what is there within some seconds."""
+    until = time.monotonic() + 30
+    while not (answer := found()) and time.monotonic() < until:
+        time.sleep(0.05)
+    return answer
 
 
 def test_a_folder_of_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,19 +1,23 @@
 """Compile the kernels before they are needed, in several processes, by releases of a table."""
 
 import atexit
+import contextlib
 import gc
 import multiprocessing
 import os
-import tempfile
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
 from tclose.data.places.process_limits import count_processors
 from tclose.errors import OutputError
 from tclose.kernels.compiler import find_refusal, keeps_code
-from tclose.releases.repository.work_folders import check_temporary
+from tclose.runtime.interrupts import held_back
 from tclose.runtime.monitoring.progress import Progress
+from tclose.runtime.scratch import scratch_folder
 
 N_ROWS = 1_500
 DOCUMENT: dict[str, Any] = {
@@ -64,20 +68,18 @@ def warm_up(progress: Progress) -> int:
         raise OutputError(refusal)
     if refusal:
         progress.warn(refusal)
-    check_temporary()
-    spawn = multiprocessing.get_context("spawn")
     n_processes = min(count_processors(), len(CASES))
-    with tempfile.TemporaryDirectory(prefix="tclose-warm-up-") as name:
-        folder = Path(name)
+    with scratch_folder("warm-up") as folder:
         write_microdata(folder / "table.parquet", N_ROWS, 1)
         with (
             progress.following("compiling kernels", len(CASES)) as step,
-            ProcessPoolExecutor(n_processes, spawn, _make_short_lived) as processes,
+            _start_processes(n_processes) as processes,
         ):
-            futures = [
-                processes.submit(_release, folder, number, list(overrides))
-                for number, overrides in enumerate(CASES.values())
-            ]
+            with held_back():
+                futures = [
+                    processes.submit(_release, folder, number, list(overrides))
+                    for number, overrides in enumerate(CASES.values())
+                ]
             for number, future in enumerate(as_completed(futures), 1):
                 future.result()
                 progress.info(f"kernels of {number} of {len(CASES)} kinds of releases are there")
@@ -86,19 +88,41 @@ def warm_up(progress: Progress) -> int:
     return len(CASES)
 
 
+@contextlib.contextmanager
+def _start_processes(n_processes: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end with the block: at once, if it is left by an error or an interrupt."""
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(n_processes, spawn, _make_short_lived) as processes:
+        try:
+            yield processes
+        except BaseException:
+            for child in list(processes._processes.values()):  # noqa: SLF001  # it has no other way
+                child.terminate()
+            processes.shutdown(cancel_futures=True)
+            raise
+
+
 def _make_short_lived() -> None:
     """Look for no garbage in this process, and end it without taking all it has apart.
 
-    Both take seconds, with the millions of objects of a compiler.
+    Both take seconds, with the millions of objects of a compiler. It also ends with the command
+    that started it, however that ends.
     """
     gc.disable()
     atexit.register(os._exit, 0)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
 
 
 def _calibrate(progress: Progress) -> None:
     """Measure once how fast this machine is, by which runs and plans tell what they will take."""
     from tclose.assess.ahead.calibrate import calibrate
-    from tclose.runtime.scratch import scratch_folder
 
     with scratch_folder("plan") as scratch:
         calibrate(scratch, progress)

@@ -28,7 +28,7 @@ from tclose.errors import OutputError
 from tclose.releases.repository.work_folders import cache_folder, check_temporary
 from tclose.security.trusted_paths import TrustedFolder, UntrustedError, check_lasting, open_trusted
 
-Purpose = Literal["input", "plan", "frontier", "audit", "attack", "intrude", "dask"]
+Purpose = Literal["input", "plan", "frontier", "audit", "attack", "intrude", "warm-up", "dask"]
 
 # The last is of multiprocessing's folders.
 _PREFIXES = tuple(f"{purpose}-" for purpose in (*get_args(Purpose), "pymp"))
