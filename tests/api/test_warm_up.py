@@ -1,5 +1,6 @@
 """Kernels compiled ahead of time: what releases then need is there."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from numba import config
 from tclose.api import warm_up as module
 from tclose.api.warm_up import CASES, warm_up
 from tclose.cli.main import main
+from tclose.errors import LostError, OutputError
 from tclose.kernels import compiler
 from tclose.passes import release
 from tclose.policy.policy import Policy
@@ -48,10 +50,10 @@ def test_errors_of_a_release_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
         warm_up(Progress("none"))
 
 
-def wait_and_see(folder: Path, number: int, overrides: list[str]) -> None:
-    """In place of a release: take longer than any test waits, in a process that says which it is."""
+def wait_and_see(*_: object) -> None:
+    """In place of a release: take longer than any test waits, and say in which process."""
     Path(os.environ["SEEN_IN"], f"{os.getpid()}").touch()
-    time.sleep(200)
+    multiprocessing.Event().wait(200)
 
 
 STOPPED = """
@@ -88,6 +90,29 @@ def test_processes_and_table_go_with_the_command(tmp_path: Path, number: int) ->
         clear = "from tclose.runtime.scratch import clear_scratch; clear_scratch()"
         subprocess.run([sys.executable, "-c", clear], env=os.environ | own, check=True)
     assert not list(temporary.iterdir())
+
+
+def be_ended(*_: object) -> None:
+    """In place of a release: what the system does where there is no memory left."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail_to_write(*_: object) -> str:
+    """In place of a release: what a full disk does."""
+    compiler._failed_writes.append("/a/folder cannot be written (No space left on device)")
+    return compiler.find_failed_write()
+
+
+def test_a_process_that_was_ended_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_release", be_ended)
+    with pytest.raises(LostError, match=r"was ended, most likely for want of memory.*taskset"):
+        warm_up(Progress("none"))
+
+
+def test_kernels_that_cannot_be_written_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_release", fail_to_write)
+    with pytest.raises(OutputError, match=r"not kept: /a/folder .*No space left.*NUMBA_CACHE_DIR"):
+        warm_up(Progress("none"))
 
 
 def _wait_for(found: Callable[[], Any]) -> Any:

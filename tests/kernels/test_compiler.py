@@ -1,6 +1,7 @@
 """Compiled code on disk: used again, never that of another signature, and never needed."""
 
 import contextlib
+import errno
 import multiprocessing
 import os
 import subprocess
@@ -345,6 +346,17 @@ class TestNowhereToKeep:
         folder.rmdir()
         assert kernel(add)(WHOLE) == 6
         assert not folder.exists()
+
+    def test_a_full_disk_is_remembered(self, folder, monkeypatch):
+        def refuse(*_):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(compiler, "_failed_writes", [])
+        assert compiler.find_failed_write() == ""
+        monkeypatch.setattr(TrustedFolder, "write", refuse)
+        assert kernel(add)(WHOLE) == 6
+        refusal = compiler.find_failed_write()
+        assert f"{folder} cannot be written (No space left on device); make room" in refusal
 
     def test_the_user_names_the_folder(self, tmp_path, keep_code_in):
         keep_code_in(tmp_path / "mine")

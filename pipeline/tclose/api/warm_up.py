@@ -8,13 +8,14 @@ import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
 from tclose.data.places.process_limits import count_processors
-from tclose.errors import OutputError
-from tclose.kernels.compiler import find_refusal, keeps_code
+from tclose.errors import LostError, OutputError
+from tclose.kernels.compiler import find_failed_write, find_refusal, keeps_code
 from tclose.runtime.interrupts import held_back
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.scratch import scratch_folder
@@ -59,7 +60,10 @@ def warm_up(progress: Progress) -> int:
     Raises
     ------
     OutputError
-        There is no folder that compiled kernels could be kept in, and none that has them.
+        There is no folder that compiled kernels could be kept in, and none that has them; or it
+        cannot be written.
+    LostError
+        A process that compiles was ended.
     """
     from tclose.data.synthetic import write_microdata
 
@@ -81,7 +85,9 @@ def warm_up(progress: Progress) -> int:
                     for number, overrides in enumerate(CASES.values())
                 ]
             for number, future in enumerate(as_completed(futures), 1):
-                future.result()
+                refusal = future.result()
+                if refusal:
+                    raise OutputError(refusal)
                 progress.info(f"kernels of {number} of {len(CASES)} kinds of releases are there")
                 step()
     _calibrate(progress)
@@ -95,6 +101,12 @@ def _start_processes(n_processes: int) -> Iterator[ProcessPoolExecutor]:
     with ProcessPoolExecutor(n_processes, spawn, _make_short_lived) as processes:
         try:
             yield processes
+        except BrokenProcessPool:
+            raise LostError(
+                "warm-up: a process that compiles was ended, most likely for want of memory, of "
+                "which each takes some 1.2 GB; give more, or let fewer compile at once (`taskset "
+                "-c 0 tclose warm-up`), and run again to go on from here"
+            ) from None
         except BaseException:
             for child in list(processes._processes.values()):  # noqa: SLF001  # it has no other way
                 child.terminate()
@@ -128,8 +140,11 @@ def _calibrate(progress: Progress) -> None:
         calibrate(scratch, progress)
 
 
-def _release(folder: Path, number: int, overrides: list[str]) -> None:
-    """Make a release of the table in this process, in a folder of its own."""
+def _release(folder: Path, number: int, overrides: list[str]) -> str:
+    """Make a release of the table in this process, in a folder of its own.
+
+    Returns why what was compiled for it was not kept, or nothing.
+    """
     from tclose.passes.microaggregate.search.compile_ahead import compile_pools, compile_search
     from tclose.passes.release import run_release
     from tclose.policy.policy import parse_policy
@@ -143,3 +158,4 @@ def _release(folder: Path, number: int, overrides: list[str]) -> None:
     if MERGED in overrides:  # while another process compiles the search
         compile_pools()
     run_release(policy, Progress("none", cautions=False))
+    return find_failed_write()

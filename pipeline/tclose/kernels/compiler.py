@@ -61,6 +61,8 @@ config._config_fname = os.devnull  # noqa: SLF001  # it has no other way
 _numbers: Any = iter(lambda: secrets.randbits(62), None)
 FunctionIdentity._unique_ids = _numbers  # noqa: SLF001  # it has no other way
 
+_failed_writes: list[str] = []  # of code that was compiled in this process
+
 _DIGEST_BYTES = 32
 _CODE = ".code"  # of a kernel that Python calls
 _PART = ".part"  # of one that is linked into those
@@ -163,6 +165,16 @@ def find_refusal() -> str:
             "NUMBA_CACHE_DIR"
         )
     return find_missing() or find_other_kernels(_sources_digest())
+
+
+def find_failed_write() -> str:
+    """Return why code that was compiled in this process was not kept, and what to do; or empty."""
+    if not _failed_writes:
+        return ""
+    return (
+        f"compiled kernels are not kept: {_failed_writes[0]}; make room there, or name another "
+        "folder by NUMBA_CACHE_DIR"
+    )
 
 
 @functools.cache
@@ -279,8 +291,11 @@ class CodeFiles(_Cache):
         key = self._key(sig, data.codegen)
         kept = data._replace(type_annotation="")  # a listing of the source, which takes long
         pickled = dumps((key, kept._reduce()))  # noqa: SLF001
-        with contextlib.suppress(OSError):
+        try:
             self._own.write(self._file(key), hashlib.sha256(pickled).digest() + pickled)
+        except OSError as error:
+            what = error.strerror or type(error).__name__
+            _failed_writes.append(f"{self._own.path} cannot be written ({what})")
 
     def _key(self, sig: Any, codegen: Any) -> tuple[str, Any, tuple[Any, ...], str]:
         kind = _PART if compiles_kernel() else _CODE
