@@ -58,6 +58,7 @@ def test_reading_leaves_no_folder_open(folder: Path) -> None:
         {"seconds": {"records": -1.0, "classes": 0.1, "search": 0.1}},
         {"seconds": {"records": float("nan"), "classes": 0.1, "search": 0.1}},
         {"seconds": {"records": 1e9, "classes": 0.1, "search": 0.1}},
+        {"seconds": {"records": 10**400, "classes": 0.1, "search": 0.1}},
         {"seconds": {"records": "much", "classes": 0.1, "search": 0.1}},
         {"seconds": 3},
     ],

@@ -64,7 +64,9 @@ def read_calibration(folder: Path | None = None, *, of_quiet: bool = False) -> W
         if of_quiet and kept["busy"]:
             return None
         seconds = WorkSeconds(**{one.name: float(kept["seconds"][one.name]) for one in _WORK})
-    except (OSError, UntrustedError, ValueError, TypeError, KeyError, RecursionError):
+    except (
+        OSError, UntrustedError, ArithmeticError, ValueError, TypeError, KeyError, RecursionError,
+    ):  # fmt: skip
         return None
     return _compare(seconds)
 
