@@ -15,6 +15,7 @@ import numba
 import numpy as np
 import pytest
 from numba.core.errors import TypingError
+from numba.core.registry import cpu_target
 
 from tclose.kernels import compile_lock, compiler
 from tclose.kernels.compile_lock import hold_compile_lock
@@ -78,6 +79,24 @@ class TestKept:
         assert both(2) == 10
         assert len(times.overloads) == 1
         assert len(list(folder.glob("*.part"))) == 1
+
+    @pytest.mark.parametrize(
+        ("name", "value"), [("CPU_NAME", "x86-64"), ("BOUNDSCHECK", True), ("OPT", 1)]
+    )
+    def test_other_processors_and_settings_have_their_own(self, folder, name, value, monkeypatch):
+        """What is kept for another one is neither used nor taken for what is there."""
+        kernel(add)(WHOLE)
+        if name == "CPU_NAME":
+            codegen = cpu_target.target_context.codegen()
+            monkeypatch.setattr(codegen, "_get_host_cpu_name", lambda: value)
+        else:
+            monkeypatch.setattr(numba.config, name, value)
+        other = kernel(add)
+        assert not is_kept(other)
+        assert other(WHOLE) == 6
+        assert counts(other) == (0, 1)
+        assert is_kept(other)
+        assert len(list(folder.iterdir())) == 2
 
     def test_nothing_but_finished_files_is_left(self, folder):
         files = compile_both(folder)

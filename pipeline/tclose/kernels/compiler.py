@@ -4,10 +4,11 @@ The compiler's own cache numbers the signatures of a function, and writes the li
 from the code. Of two processes that compile at once one may end with its number at the other's
 code, and loading that gives wrong results without an error. It also compares one file's source
 only: a kernel that calls one of another module would use the old one after an upgrade. Here a file
-is named by all sources, the function, its signature and the processor, repeats these in its
-content, and is written atomically; a file whose content does not match is compiled again. Of
-several processes that need one signature at once, one compiles it. A further folder, named by
-``TCLOSE_KERNELS``, is only read: an image has there what was compiled when it was built.
+is named by all sources, the function, its signature, the processor and the compiler's settings,
+repeats these in its content, and is written atomically; a file whose content does not match is
+compiled again. Of several processes that need one signature at once, one compiles it. A further
+folder, named by ``TCLOSE_KERNELS``, is only read: an image has there what was compiled when it was
+built.
 
 What a function calls is in its file, under names that the compiler makes different by numbers. It
 counts them from 1 in each process, and of two functions of one name in a process the first to be
@@ -66,6 +67,9 @@ _failed_writes: list[str] = []  # of code that was compiled in this process
 _DIGEST_BYTES = 32
 _CODE = ".code"  # of a kernel that Python calls
 _PART = ".part"  # of one that is linked into those
+
+# Of numba, each by NUMBA_ and its name: what is checked while code runs, and how it is optimised.
+_SETTINGS = ("BOUNDSCHECK", "OPT", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "SLP_VECTORIZE")
 
 Inline = Literal["never", "always"]
 
@@ -131,10 +135,14 @@ def load_compiler() -> None:
 
 
 def is_kept(dispatcher: Any) -> bool:
-    """Return whether compiled code of a kernel that Python calls is on disk, for any signature."""
+    """Return whether compiled code of a kernel that Python calls is on disk, for any signature.
+
+    And for this processor, and what else code is made for.
+    """
     cache = dispatcher._cache  # noqa: SLF001  # see `kernel`
     names = cache.names() if isinstance(cache, CodeFiles) else ()
-    return any(name.endswith(_CODE) for name in names)
+    made_here = f"-{_name_target(_describe_target(cpu_target.target_context.codegen()))}-"
+    return any(name.endswith(_CODE) and made_here in name for name in names)
 
 
 def keeps_code() -> bool:
@@ -299,11 +307,22 @@ class CodeFiles(_Cache):
 
     def _key(self, sig: Any, codegen: Any) -> tuple[str, Any, tuple[Any, ...], str]:
         kind = _PART if compiles_kernel() else _CODE
-        return self._name, sig, codegen.magic_tuple(), kind
+        return self._name, sig, _describe_target(codegen), kind
 
     def _file(self, key: tuple[Any, ...]) -> str:
         digest = hashlib.sha256(repr(key).encode()).hexdigest()
-        return f"{self._name}-{digest[:20]}{key[-1]}"
+        return f"{self._name}-{_name_target(key[2])}-{digest[:20]}{key[-1]}"
+
+
+def _describe_target(codegen: Any) -> tuple[Any, ...]:
+    """Describe what code is made for: the processor, and settings by which it comes out another."""
+    settings = tuple(f"{name}={getattr(config, name)!r}" for name in _SETTINGS)
+    return (*codegen.magic_tuple(), *settings)
+
+
+def _name_target(target: tuple[Any, ...]) -> str:
+    """Name it in few letters, by which files of code are told apart without being read."""
+    return hashlib.sha256(repr(target).encode()).hexdigest()[:8]
 
 
 def _read_code(folder: TrustedFolder, name: str, key: tuple[Any, ...]) -> tuple[Any, ...] | None:
