@@ -28,6 +28,7 @@ from tclose_flows.concurrency import (
 from tclose_flows.pages.failures import fail
 from tclose_flows.pages.prefect_artifacts import leave, quote, table
 from tclose_flows.pages.run_names import name_audit
+from tclose_flows.parameters import check_parameters
 from tclose_flows.release_flow import NOTHING_KEPT, describe
 
 _LAST_VALUE = re.compile(r"(/[^/=]*=)[^/]*?(: (?:is|its|has|does|cannot) [^/:=]*)?\Z")
@@ -104,13 +105,17 @@ def audit(
         public_key: File of the public key that every manifest has to be signed by, where the flow
             runs.
     """
-    limited = audit_current.with_options(retries=retries, timeout_seconds=60 * timeout_minutes)
     try:
+        key_file = "" if public_key is None else public_key
+        check_parameters(
+            retries=retries, timeout_minutes=timeout_minutes, folder=folder, public_key=key_file
+        )
+        limited = audit_current.with_options(retries=retries, timeout_seconds=60 * timeout_minutes)
         key = None if public_key is None else read_public_key(Path(public_key))
         audited = [_audit(limited, repository, key) for repository in _with_releases(folder)]
     except Exception as error:
         title, refused = "Audit: could not be done", "Nothing was audited."
-        return fail("audit", folder, describe(error, "audit"), title, refused=refused)
+        return fail("audit", str(folder), describe(error, "audit"), title, refused=refused)
     counted = "1 current release" if len(audited) == 1 else f"{len(audited)} current releases"
     about = f"{_verdict(audited)}: audit of {counted}"
     leave("audit", folder, _format_audits(audited, folder), about)

@@ -15,6 +15,7 @@ from tclose_flows.concurrency import RETRIES, TIMEOUT_MINUTES, Minutes, Retries
 from tclose_flows.pages.failures import fail
 from tclose_flows.pages.prefect_artifacts import leave, table
 from tclose_flows.pages.run_names import name_backfill
+from tclose_flows.parameters import check_parameters
 from tclose_flows.policies import resolve_policy
 from tclose_flows.release_flow import describe, release
 from tclose_flows.schedule import Day, Step, days_between, parse_day
@@ -71,6 +72,7 @@ def backfill(
         timeout_minutes: Of one attempt at one release.
     """
     try:
+        check_parameters(retries=retries, timeout_minutes=timeout_minutes)
         days = days_between(parse_day(first, "first"), parse_day(last, "last"), every)
         policies = [resolve_policy(policy, overrides, day, "UTC") for day in days]
         _check_names(policies)

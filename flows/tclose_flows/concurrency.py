@@ -14,9 +14,10 @@ from prefect.settings import PREFECT_API_URL
 from pydantic import Field
 
 from tclose.errors import TcloseError
+from tclose_flows.parameters import MOST_MINUTES, MOST_RETRIES
 
-Retries = Annotated[int, Field(ge=0, le=10)]
-Minutes = Annotated[float, Field(gt=0)]
+Retries = Annotated[int, Field(ge=0, le=MOST_RETRIES)]
+Minutes = Annotated[float, Field(gt=0, le=MOST_MINUTES)]
 RETRIES = 3
 TIMEOUT_MINUTES = 24 * 60.0
 RETRY_SECONDS = [30.0, 120.0, 600.0]  # before each further attempt

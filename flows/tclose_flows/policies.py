@@ -28,12 +28,18 @@ def resolve_policy(
 
 
 def command_arguments(
-    policy: Policy | str | dict[str, Any], overrides: tuple[str, ...], as_of: AsOf, timezone: str
+    policy: Policy | str | dict[str, Any], overrides: object, as_of: AsOf, timezone: str
 ) -> str:
-    """Return the arguments by which a command of tclose reads the same policy, for messages."""
-    if not isinstance(policy, str):
+    """Return the arguments by which a command of tclose reads the same policy, for messages.
+
+    ``POLICY`` of one in memory, and where the overrides are none.
+    """
+    texts = [overrides] if isinstance(overrides, str) else overrides
+    if not isinstance(policy, str) or not isinstance(texts, list | tuple):
         return "POLICY"
-    words = [policy, *(word for override in overrides for word in ("--set", override))]
+    if not all(isinstance(one, str) for one in texts):
+        return "POLICY"
+    words = [policy, *(word for override in texts for word in ("--set", override))]
     try:
         day = resolve_day(as_of, flow_run.scheduled_start_time, timezone)
     except Exception:

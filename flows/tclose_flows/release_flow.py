@@ -40,6 +40,7 @@ from tclose_flows.pages.failures import TimeLimitError, fail
 from tclose_flows.pages.prefect_artifacts import describe_outcome, leave
 from tclose_flows.pages.run_log import RunLog, shows_lines
 from tclose_flows.pages.run_names import name_release
+from tclose_flows.parameters import check_parameters
 from tclose_flows.policies import command_arguments, resolve_policy
 from tclose_flows.schedule import AsOf
 
@@ -135,6 +136,7 @@ def release(
     """
     name = "release"
     try:
+        check_parameters(retries=retries, timeout_minutes=timeout_minutes, timezone=timezone)
         resolved = resolve_policy(policy, overrides, as_of, timezone)
         name = resolved.name
         limited = attempt.with_options(retries=retries, timeout_seconds=60 * timeout_minutes)

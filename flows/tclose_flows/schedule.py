@@ -12,6 +12,7 @@ from pydantic import WithJsonSchema
 
 from tclose.errors import UsageError
 from tclose.policy.as_of_day import read_day, to_day
+from tclose_flows.parameters import check_day
 
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _SCHEDULED = r"scheduled( - (?P<n>\d{1,3}) (?P<unit>day|week|month)s?)?"
@@ -39,10 +40,11 @@ def resolve_day(as_of: AsOf, scheduled: datetime, timezone: str) -> date | None:
     Raises
     ------
     UsageError
-        Neither a day, nor ``scheduled``, nor ``scheduled - 1 month``.
+        Neither a day, nor ``scheduled``, nor ``scheduled - 1 month``; or one before the year 1.
     """
     if as_of is None or isinstance(as_of, date):
         return to_day(as_of)  # of a time, which is a date to Python, its day
+    check_day(as_of, "as_of", "a date, a day as in 2026-11-01, or scheduled - 1 month")
     match = re.fullmatch(_SCHEDULED, as_of)
     if not match:
         return parse_day(as_of, "as_of")
@@ -50,10 +52,13 @@ def resolve_day(as_of: AsOf, scheduled: datetime, timezone: str) -> date | None:
         day = scheduled.astimezone(ZoneInfo(timezone)).date()
     except (ZoneInfoNotFoundError, TypeError, ValueError, OSError):  # of a folder, as Europe
         raise UsageError(f"timezone: {timezone!r} is none; give one as in Europe/Madrid") from None
-    if match["unit"] == "month":
-        return add_months(day, -int(match["n"]))
-    days = {"week": 7, "day": 1, None: 0}[match["unit"]]
-    return day - timedelta(days=days * int(match["n"] or 0))
+    n_units = int(match["n"] or 0)
+    try:
+        if match["unit"] == "month":
+            return add_months(day, -n_units)
+        return day - timedelta(days=n_units * (7 if match["unit"] == "week" else 1))
+    except (OverflowError, ValueError):
+        raise UsageError(f"as_of: {as_of!r} of {day} is before the year 1; subtract less") from None
 
 
 def parse_day(day: Day, parameter: str) -> date:
