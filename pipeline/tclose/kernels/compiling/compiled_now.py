@@ -3,8 +3,10 @@
 import weakref
 from typing import Any
 
+from tclose.kernels.compiling.compiler_settings import check_settings
 from tclose.security.working_folder import away_from_working_folder
 
+check_settings()
 with away_from_working_folder():
     from numba.core import event
 

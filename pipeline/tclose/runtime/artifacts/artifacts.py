@@ -150,12 +150,16 @@ class Workspace:
         LookupError
             The pass does not declare it.
         OutputError
-            It is not there, or damaged.
+            It is not there, damaged, or of another user.
         """
         value = self.find(artifact)
         if value is None:
+            refusal = self._value(artifact).find_refusal()
             raise OutputError(
-                f"working files {self.root.parent}: {artifact.name} is missing or damaged; "
+                f"working files {self.root.parent}: {refusal}; have it be this user's alone, or "
+                f"remove {self.root}, and run again"
+                if refusal
+                else f"working files {self.root.parent}: {artifact.name} is missing or damaged; "
                 "run again"
             )
         return value
@@ -243,6 +247,16 @@ class TaskFiles:
             return Checkpoint(decode(value, artifact.type), dict(head["digests"]))
         except (ValueError, KeyError, TypeError):
             return None
+
+    def find_refusal(self) -> str:
+        """Return why the checkpoint is not believed though it is there; empty if it would be."""
+        try:
+            read_own(self.path("record"))
+        except UntrustedError as error:
+            return f"{error.place} {error.reason}"
+        except OSError:
+            pass
+        return ""
 
     def forget(self) -> None:
         """Have the task be done again."""
