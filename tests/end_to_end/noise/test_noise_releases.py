@@ -44,8 +44,11 @@ def test_every_kind_on_its_grid(source: Path, tmp_path: Path) -> None:
     assert set(rows["ill"]) == set(ILLS)  # gout, which nobody has, is as likely as any other
     assert set(rows["height"]) <= {i / 10 for i in range(1_501, 1_901)}
     own = patients(N_RECORDS).to_pandas().set_index("id").loc[rows["id"].tolist()]
-    for name in ("pay", "stage", "ill", "height"):
-        assert 0 < (rows[name].to_numpy() != own[name].to_numpy()).mean() < 1
+    noised = ("pay", "stage", "ill", "height")
+    changed = {name: (rows[name].to_numpy() != own[name].to_numpy()).mean() for name in noised}
+    assert min(changed.values()) > 0
+    del changed["height"]  # of 400 heights a thousand draws may well all be others
+    assert max(changed.values()) < 1
     types = {c.name: (c.type, c.noised) for c in made.manifest.columns}
     assert types["pay"] == ("int64", True)
     assert types["height"] == ("double", True)

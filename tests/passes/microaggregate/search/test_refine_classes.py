@@ -176,7 +176,7 @@ def test_limits_tell_what_is_above_t_from_what_is_at_it(
     found = class_distances(codes[order], starts, table)
     exact = [records.emd(0, rows) for rows in records.classes]
     for t in exact:
-        refiner = refiner_of(records, (float(t),))
+        refiner = refiner_of(records, (t,))
         (held,) = [*refiner.trees.limits, *refiner.limits[np.isfinite(refiner.limits)]] or [np.inf]
         assert held > float(t)  # of a table this small
         assert [emd <= held for emd in found.tolist()] == [emd <= t for emd in exact]
