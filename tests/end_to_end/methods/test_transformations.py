@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import tclose
 from support.cases.method_cases import BY_MAP, BY_WIDTH, CASES, CONFIDENTIAL, LOOSE, QUASI
 from support.cases.patients import TOWNS, patient_document
 from support.cases.people import folder_of, publish
@@ -51,6 +52,15 @@ class TestTransformations:
         change = fields["age"]["inputFields"][0]["transformations"][0]
         assert change["description"] == said["age"]
         assert change["masking"]
+
+    def test_of_full_domains_in_a_plan(self, source: Path, tmp_path: Path) -> None:
+        """Levels are not known yet, and no value is an interval of its class."""
+        method, keys = CASES["incognito"]
+        document = patient_document(source, tmp_path, method, **keys)
+        planned = tclose.plan(None, document, sample=0).details.columns
+        said = {column.name: column.treatment for column in planned}
+        start = "full-domain generalisation to a level that is to be found, of 0 to"
+        assert [said["age"], said["town"]] == [f"{start} 3", f"{start} 3"]
 
     def test_of_full_domains_of_partitions(self, tmp_path: Path) -> None:
         """All of one age here, none of the same there."""

@@ -95,7 +95,9 @@ def _describe_encoded(encoding: Encoding, plan: Plan, levels: Levels) -> Release
     if encoding.generalised:
         index = plan.encodings.index(encoding)
         of_partitions = [of_partition[index] for of_partition in levels]
-        entry |= {"treatment": _describe_generalised(encoding, of_partitions), "generalised": True}
+        by_level = plan.method.uses_intervals
+        treatment = _describe_generalised(encoding, of_partitions, by_level)
+        entry |= {"treatment": treatment, "generalised": True}
     elif column.role is Role.QUASI_IDENTIFIER:
         entry |= _describe_aggregate(encoding)
     elif encoding in plan.partition_columns:
@@ -119,12 +121,17 @@ def _describe_groups(grouping: GroupRule, treatment: str) -> Keys:
     return entry | ({"calendar": list(grouping.calendar)} if grouping.calendar else {})
 
 
-def _describe_generalised(encoding: Encoding, levels: Sequence[int]) -> str:
-    """Describe the generalised values; levels are the same everywhere or in each partition."""
-    if not levels:
+def _describe_generalised(encoding: Encoding, levels: Sequence[int], by_level: bool) -> str:
+    """Describe the generalised values; levels are the same everywhere or in each partition.
+
+    ``by_level``: whether values are of levels, which a plan does not know yet.
+    """
+    if not levels and not by_level:
         cover = _describe_cover(encoding)
         return f"generalised class by class: {cover}; where all are equal, that one"
     height = height_of(encoding)
+    if not levels:
+        return f"full-domain generalisation to a level that is to be found, of 0 to {height}"
     descriptions = {
         level: f"level {level} of {height}: {describe_level(encoding, level)}" for level in levels
     }
