@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pv
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -44,6 +45,36 @@ def test_blanks_around_numbers_are_to_be_looked_at(tmp_path, capsys) -> None:
     printed = capsys.readouterr().out
     assert "look at income: numbers or dates with blanks before or after them" in printed
     assert printed.count("blanks before") == 1
+
+
+def test_numbers_that_a_run_refuses_are_to_be_looked_at(tmp_path, capsys) -> None:
+    """Each with what can be done; a plan of the policy says the same."""
+    n = 300
+    columns = {
+        "age": pa.array([i % 70 for i in range(n)]),
+        "big": pa.array([2**63 + i % 9 for i in range(n)], pa.uint64()),
+        "wide": pa.array([i % 7 for i in range(n)]).cast(pa.decimal128(38, 0)),
+        "gaps": pa.array([float("nan") if i % 50 == 0 else i % 11 / 2 for i in range(n)]),
+        "small": pa.array([i % 9 for i in range(n)], pa.uint64()),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "in.parquet")
+    assert main(["init", "in.parquet"]) == 0
+    said = capsys.readouterr().out
+    assert "look at big: integers beyond the signed 64-bit range" in said
+    assert "look at wide: decimals of more than 18 digits" in said
+    assert "look at gaps: 6 NaN or infinite values" in said
+    assert said.count("which a run refuses") == 3
+    assert main(["plan", "in.yaml", "--quiet"]) == 2
+
+
+def test_years_of_two_digits_that_are_to_come_are_to_be_looked_at(tmp_path, capsys) -> None:
+    lines = [f"{i % 28 + 1}.03.{40 + i % 60},{i % 28 + 1}.04.{i % 20:02d},{i}" for i in range(300)]
+    lines += ["?,?,7"] * 9
+    (tmp_path / "in.csv").write_text("\n".join(["born,seen,pay", *lines]) + "\n")
+    assert main(["init", "in.csv"]) == 0
+    said = capsys.readouterr().out
+    assert "look at born: 145 dates read as days to come, as years of two digits" in said
+    assert "look at seen" not in said
 
 
 def test_spellings_of_one_value_are_to_be_looked_at(tmp_path, capsys) -> None:

@@ -1,0 +1,50 @@
+"""Values that a run would refuse, or read as nobody means them, in words and counts."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tclose.data.files.text_formats import rewrite_texts
+from tclose.data.keys import MAX_DECIMAL_DIGITS, has_float_keys, plain_type
+from tclose.model.column_terms import Kind
+from tclose.policy.suggest.column_profile import ColumnProfile
+
+_LARGEST = pa.scalar(2**63 - 1, pa.uint64())
+
+
+def describe_refused(profile: ColumnProfile, column: pa.ChunkedArray) -> Iterator[str]:
+    """Tell of numbers in Parquet that no run counts with."""
+    dtype = plain_type(column.type)
+    if profile.kind is not Kind.NUMERIC:
+        return
+    if pa.types.is_decimal(dtype) and dtype.precision > MAX_DECIMAL_DIGITS:
+        yield (
+            f"decimals of more than {MAX_DECIMAL_DIGITS} digits, which a run refuses: store them "
+            "with as many at most, or as floats, or say type: nominal"
+        )
+    if pa.types.is_uint64(dtype) and pc.any(pc.greater(column, _LARGEST)).as_py():
+        yield (
+            "integers beyond the signed 64-bit range, which a run refuses: store them as floats, "
+            "or say type: nominal"
+        )
+    n_odd = pc.sum(pc.invert(pc.is_finite(column))).as_py() if has_float_keys(dtype) else 0
+    if n_odd:
+        yield f"{n_odd:,} NaN or infinite values, which a run refuses: correct them, or store nulls"
+
+
+def describe_centuries(profile: ColumnProfile, column: pa.ChunkedArray) -> Iterator[str]:
+    """Tell of years of two digits that are read as some to come, as those of births may be."""
+    date_format = profile.text_format.date_format or ""
+    if profile.kind is not Kind.DATE or "%y" not in date_format:
+        return
+    texts = rewrite_texts(pc.drop_null(column), profile.text_format)
+    dated = texts.filter(pc.match_substring_regex(texts, r"^\d{4}-"))  # not what is missing
+    days = pc.utf8_slice_codeunits(dated, 0, 10)
+    n_ahead = pc.sum(pc.greater(days, datetime.now(UTC).date().isoformat())).as_py() or 0
+    if n_ahead:
+        yield (
+            f"{n_ahead:,} dates read as days to come, as years of two digits below 69 are of this "
+            "century: write years with four digits in the data"
+        )
