@@ -1,5 +1,6 @@
 """Encodings of CSV: which are read, and that the same records come of all of them."""
 
+import codecs
 import io
 from pathlib import Path
 
@@ -79,6 +80,15 @@ def test_refused_encodings(name) -> None:
 def test_utf16_without_a_mark() -> None:
     with pytest.raises(DataError, match="does not begin with a byte order mark"):
         settle_encoding(io.BytesIO("a,b\n".encode("utf-16-le")), "a.csv", "utf-16")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16-be"])
+def test_utf16_that_is_declared_another(encoding, tmp_path) -> None:
+    """Its quotes stand beside zeros, and would be said to be wrong."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(codecs.BOM_UTF16_LE + 'a,b\n"1","2"\n'.encode("utf-16-le"))
+    with pytest.raises(DataError, match=r"a\.csv: .* begins with a byte order mark of UTF-16"):
+        read(path, encoding)
 
 
 @pytest.mark.parametrize(

@@ -50,13 +50,18 @@ def settle_encoding(stream: BinaryIO, name: str, encoding: str) -> str:
     Raises
     ------
     DataError
-        No byte order is said.
+        No byte order is said, or one that the encoding has not.
     """
-    if encoding != "utf-16":
-        return encoding
     stream.seek(0)
     mark = stream.read(2)
     stream.seek(0)
+    if encoding != "utf-16":
+        if _MARKS.get(mark, encoding) != encoding:
+            raise DataError(
+                f"file {name}: the header line cannot be read as CSV in {encoding.upper()}, as the "
+                "file begins with a byte order mark of UTF-16; name that as input.encoding"
+            )
+        return encoding
     if mark not in _MARKS:
         raise DataError(
             f"file {name}: does not begin with a byte order mark of UTF-16; correct "
