@@ -93,6 +93,16 @@ def test_releases_of_a_series_stand_side_by_side(held: list[Released]) -> None:
     assert f"Its {own['cells']:,} cells have 3 persons or more each" in text
 
 
+def test_persons_that_are_estimated_are_said_to_be(apart: list[Released]) -> None:
+    """Beside exact numbers of who came and left they would contradict these."""
+    manifest = InternalManifest.model_validate(apart[2].internal)
+    assert manifest.exposure is not None
+    earlier = [one.model_copy(update={"records": 2_000}) for one in manifest.exposure.earlier]
+    exposure = manifest.exposure.model_copy(update={"earlier": earlier})
+    page = show_exposure(manifest.model_copy(update={"exposure": exposure}))
+    assert re.findall(r">(about \d+)<", page) == ["about 160", "about 180"]
+
+
 def test_it_says_nothing_that_internal_manifests_do_not(held: list[Released]) -> None:
     """Neither a person nor a value; and the page is that of its manifest alone."""
     manifest = InternalManifest.model_validate_json(

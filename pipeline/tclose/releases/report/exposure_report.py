@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from tclose.releases.composition.shared_persons import SKETCH_SIZE
 from tclose.releases.manifest.inside_sections import EarlierRelease, SeriesSection
 from tclose.releases.manifest.internal_manifest import InternalManifest
 from tclose.releases.report.html_parts import data_table, paragraph, section
@@ -109,7 +110,7 @@ def _show_table(manifest: InternalManifest) -> Iterable[str]:
     exposure = manifest.exposure
     if exposure is None or not exposure.earlier:
         return
-    rows = [_tabulate(one) for one in exposure.earlier]
+    rows = [_tabulate(one, exposure.persons) for one in exposure.earlier]
     own = manifest.over_time
     name = f"this one, {manifest.published_at[:10]}"
     now = [name, f"{manifest.records:,}", f"{exposure.persons:,}"]
@@ -126,13 +127,15 @@ def _show_table(manifest: InternalManifest) -> Iterable[str]:
     yield data_table(caption, _HEAD[:width], [row[:width] for row in rows])
 
 
-def _tabulate(one: EarlierRelease) -> tuple[str, ...]:
+def _tabulate(one: EarlierRelease, n_persons: int) -> tuple[str, ...]:
     when = "" if one.published_at is None else f", {one.published_at[:10]}"
+    # sketches of as many persons as they hold are exact
+    is_exact = one.shared is None or max(n_persons, one.records or 0) <= SKETCH_SIZE
+    shared = _count(one.shared) if is_exact else f"about {_count(one.shared)}"
     figures = (
-        one.records, one.shared, one.cells, one.smallest_cell, one.left_out, one.stale,
-        one.leavers, one.leavers_exposed,
+        one.cells, one.smallest_cell, one.left_out, one.stale, one.leavers, one.leavers_exposed
     )  # fmt: skip
-    return (f"{one.release}{when}", *map(_count, figures))
+    return (f"{one.release}{when}", _count(one.records), shared, *map(_count, figures))
 
 
 def _count(number: int | None) -> str:
