@@ -21,7 +21,7 @@ _DIGITS = 16  # enough to distinguish two sets of files
 _FIGURES = ("privacy", "noise", "classes", "information_loss")
 # Keys of a policy that ask for nothing of the release itself.
 _ASIDE = (("engine",), ("output", "path"), ("output", "signing_key"))
-_POLICY_DEPTH = {"attributes": 3}
+_POLICY_DEPTH = {"attributes": 3, "privacy": 4}  # keys above settings; lists are never told
 
 
 @dataclass(frozen=True)
