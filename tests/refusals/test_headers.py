@@ -98,6 +98,22 @@ def test_names_from_the_data_are_not_quoted(make, fragments, tmp_path, refuse):
         assert canary not in message
 
 
+def test_parquet_is_not_said_to_have_no_line_of_names(tmp_path, refuse):
+    other = people().rename_columns(["x", "y", "z"])
+    twice = pa.Table.from_arrays([other["x"]] * 2, names=["age", "age"])
+    write_parquet(tmp_path / "a.parquet", people())
+    write_parquet(tmp_path / "b.parquet", other)
+    for name, table in (("other", other), ("twice", twice)):
+        write_parquet(tmp_path / f"{name}.parquet", table)
+    for name, fragment in (
+        ("other", "has no column 'age', 'sex', 'pay', which"),
+        ("twice", "columns 1 and 2 of 2 have the same name; rename"),
+        ("[ab]", "column 'age' and 2 more that the policy lists are in a.parquet only"),
+    ):
+        message = refuse(policy_for(tmp_path / f"{name}.parquet"), fragment)
+        assert "line of column names" not in message
+
+
 @pytest.mark.nightly
 def test_nothing_of_them_in_what_the_flow_leaves(tmp_path):
     """Streams, folders, home, and the database of Prefect's embedded server."""

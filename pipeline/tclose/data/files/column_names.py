@@ -29,8 +29,10 @@ def name_positions(indices: Sequence[int], n_columns: int) -> str:
     return f"column{'s' if len(indices) > 1 else ''} {listed} of {n_columns:,}"
 
 
-def check_distinct_names(names: Sequence[str], file: str) -> None:
+def check_distinct_names(names: Sequence[str], file: str, *, is_csv: bool = True) -> None:
     """Refuse columns of one name, whose roles a policy could not tell apart.
+
+    ``is_csv``: the first line has the names, or is a record's where somebody left them out.
 
     Raises
     ------
@@ -41,14 +43,19 @@ def check_distinct_names(names: Sequence[str], file: str) -> None:
         return
     first = next(name for name in names if name in repeated)
     alike = [index for index, name in enumerate(names) if name == first]
-    raise DataError(
-        f"file {file}: {name_positions(alike, len(names))} have the same name; rename them, or "
-        f"{NO_HEADER}"
-    )
+    where = f"file {file}: {name_positions(alike, len(names))}"
+    if not is_csv:
+        raise DataError(f"{where} have the same name; rename them")
+    raise DataError(f"{where} have the same name; rename them, or {NO_HEADER}")
 
 
 def compare_names(
-    names: Sequence[str], others: Sequence[str], files: tuple[str, str], listed: Collection[str]
+    names: Sequence[str],
+    others: Sequence[str],
+    files: tuple[str, str],
+    listed: Collection[str],
+    *,
+    is_csv: bool = True,
 ) -> None:
     """Refuse two files whose columns differ.
 
@@ -72,7 +79,8 @@ def compare_names(
         lost = [name for name in listed if name in has and name not in lacks]
         if lost:
             what = _name_lost(lost, file)
-            remedy = "" if lacks.intersection(listed) else f"; look at {other}: {NO_HEADER}"
+            has_header = not is_csv or lacks.intersection(listed)
+            remedy = "" if has_header else f"; look at {other}: {NO_HEADER}"
             raise DataError(f"{pair}: {what}; make them alike{remedy}")
     both = firsts & seconds
     own, file = (others, files[1]) if seconds - firsts else (names, files[0])

@@ -152,7 +152,7 @@ def _inspect_parquet(path: str, name: str, stamp: str, wanted: ReadColumns | Non
         schema = parquet.schema_arrow
         groups = [parquet.metadata.row_group(g).num_rows for g in range(parquet.num_row_groups)]
         dictionaries = find_dictionaries(parquet)
-    check_distinct_names(schema.names, name)
+    check_distinct_names(schema.names, name, is_csv=False)
     pieces = tuple((g, 0, n_rows) for g, n_rows in enumerate(groups) if n_rows)
     columns = ReadColumns(passthrough=frozenset(schema.names)) if wanted is None else wanted
     with open_input(path) as stream, open_parquet(stream, name, dictionaries) as parquet:
@@ -184,8 +184,9 @@ def check_same_schema(contents: list[FileContent], listed: Collection[str]) -> N
         pair = f"files {files[0]} and {files[1]}"
         if first.file.format != other.file.format:
             raise DataError(f"{pair}: one is CSV, one is Parquet; an input has one format")
-        compare_names(names, other.schema.names, files, listed)
-        if first.file.format == "csv" and names != other.schema.names:
+        is_csv = first.file.format == "csv"
+        compare_names(names, other.schema.names, files, listed, is_csv=is_csv)
+        if is_csv and names != other.schema.names:
             raise DataError(f"{pair}: their columns are in different orders; use one order")
         other_types = dict(zip(other.schema.names, other.schema.types, strict=True))
         for index, (column, dtype) in enumerate(zip(names, types, strict=True)):

@@ -50,7 +50,7 @@ def naming_input(policy: Policy) -> Iterator[None]:
 
 
 def released_attributes(
-    policy: Policy, schema: pa.Schema, files: Sequence[str] = ()
+    policy: Policy, schema: pa.Schema, files: Sequence[str] = (), *, is_csv: bool = True
 ) -> tuple[Attribute, ...]:
     """The attributes that are read: all but identifiers, in the order of the data's columns.
 
@@ -58,7 +58,7 @@ def released_attributes(
     """
     known = {attribute.name: attribute for attribute in policy.resolve_attributes()}
     names = schema.names
-    _check_present(policy, tuple(known), names, files)
+    _check_present(policy, tuple(known), names, files, is_csv=is_csv)
     unlisted = [index for index, name in enumerate(names) if name not in known]
     if unlisted and policy.unlisted == "error":
         is_one = len(unlisted) == 1
@@ -73,7 +73,12 @@ def released_attributes(
 
 
 def _check_present(
-    policy: Policy, known: Sequence[str], names: Sequence[str], files: Sequence[str]
+    policy: Policy,
+    known: Sequence[str],
+    names: Sequence[str],
+    files: Sequence[str],
+    *,
+    is_csv: bool,
 ) -> None:
     """Refuse data without some of the columns that the policy names."""
     there = set(names)
@@ -84,7 +89,7 @@ def _check_present(
     more = f" and {len(absent) - _MOST_NAMES:,} more" if len(absent) > _MOST_NAMES else ""
     raise DataError(
         f"input {policy.input.shown}: has no column {named}{more}, which the policy names; "
-        f"{_find_remedy(policy, absent, known, names, files)}"
+        f"{_find_remedy(policy, absent, known, names, files, is_csv=is_csv)}"
     )
 
 
@@ -94,6 +99,8 @@ def _find_remedy(
     known: Sequence[str],
     names: Sequence[str],
     files: Sequence[str],
+    *,
+    is_csv: bool,
 ) -> str:
     """Say what helps where columns are absent: they may be elsewhere, or none was told apart."""
     if any(f"/{name}=" in f"/{file}" for name in absent for file in files):
@@ -101,7 +108,7 @@ def _find_remedy(
     remedy = "correct the name, or take it out"
     if policy.input.shown.startswith("memory://"):
         return f"{remedy}, or make it a column if it is in the index (reset_index)"
-    if len(absent) < len(known):
+    if len(absent) < len(known) or not is_csv:
         return remedy
     mark = _find_mark(names, known, policy.input.delimiter)
     if mark is None:

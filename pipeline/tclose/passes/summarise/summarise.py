@@ -69,7 +69,9 @@ def _summarise(context: PassContext) -> None:
     contents = context.read(INSPECTION)
     _check_sizes(context, contents)
     schema = contents[0].schema
-    attributes = released_attributes(policy, schema, [one.file.name for one in contents])
+    is_csv = contents[0].file.format == "csv"
+    names = [one.file.name for one in contents]
+    attributes = released_attributes(policy, schema, names, is_csv=is_csv)
     if not context.engine.sees(context.workspace.root):
         raise OutputError(
             f"working files {context.workspace.root.parent}: not every worker sees them; put them, "
