@@ -47,6 +47,16 @@ def test_blanks_around_numbers_are_to_be_looked_at(tmp_path, capsys) -> None:
     assert printed.count("blanks before") == 1
 
 
+def test_signs_of_numbers_are_to_be_looked_at(tmp_path, capsys) -> None:
+    lines = [f"{i % 70},{'+-'[i % 2]}{i % 90},{i % 101} %,{i},,+4912345{i:04}" for i in range(300)]
+    (tmp_path / "in.csv").write_text("\n".join(["age,change,share,pay,none,reach", *lines]) + "\n")
+    assert main(["init", "in.csv"]) == 0
+    said = capsys.readouterr().out
+    for name in ("change", "share"):
+        assert f"look at {name}: numbers with plus or percent signs" in said
+    assert said.count("percent signs") == 2
+
+
 def test_numbers_that_a_run_refuses_are_to_be_looked_at(tmp_path, capsys) -> None:
     """Each with what can be done; a plan of the policy says the same."""
     n = 300

@@ -156,6 +156,14 @@ def test_blanks_around_numbers_and_dates_are_named(
     assert "take blanks around them out" in said[code]["remedy"]
 
 
+@pytest.mark.parametrize("spell", ["+{}", "{}%", "{},5\u00a0%"])
+def test_numbers_with_signs_are_warned_of(spell, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(COLUMNS, "city", [spell.format(1 + i % 9) for i in range(N)])
+    said = planned(capsys, write(tmp_path, {"city": QUASI, "grade": SECRET}))
+    assert said.keys() == {"TC-W003"}
+    assert "plus and percent signs" in said["TC-W003"]["remedy"]
+
+
 def test_codes_that_were_said_to_be_categories_are_no_numbers(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(COLUMNS, "city", [f"{i % 9},5" for i in range(N)])
     roles: dict = {"city": QUASI, "grade": SECRET}

@@ -92,6 +92,11 @@ def number_pattern(text_format: TextFormat) -> str:
     return rf"^-?(({whole})({decimal}\d*)?|{decimal}\d+)([eE][+-]?\d+)?$"
 
 
+def signed_pattern(text_format: TextFormat) -> str:
+    """Return the regular expression of numbers that may have signs with which none is read."""
+    return rf"^\+?{number_pattern(text_format)[1:-1]}([{_ALIKE[' ']}]?%)?$"
+
+
 def _marks(text_format: TextFormat) -> str:
     thousands = text_format.thousands or ""
     return _ALIKE.get(thousands, re.escape(thousands))

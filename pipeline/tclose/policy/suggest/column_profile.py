@@ -6,7 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tclose.data.files.text_formats import LIKE_DATES, TextFormat, rewrite_texts
+from tclose.data.files.text_formats import (
+    LIKE_DATES,
+    TextFormat,
+    rewrite_texts,
+    signed_pattern,
+)
 from tclose.data.files.type_inference import count_texts
 from tclose.data.keys import is_number, is_text, natural_kind, widen_decimals
 from tclose.data.preparation.alike_texts import count_alike
@@ -41,9 +46,10 @@ class ColumnProfile:
     words of a text; ``is_sequence``: numbers that count up; ``n_odd``: texts among numbers or
     dates; ``is_even``: whole numbers spread evenly over their range; ``length``: of texts, all of
     them, 0 where they differ; ``is_padded``: digits that begin with zeros; ``has_blanks``: texts
-    that are numbers or dates but for blanks before or after them; ``n_alike``: values of texts that
-    differ from another one in capitals or blanks alone; ``has_mixed_dates``: texts that look like
-    dates, and are of no one format.
+    that are numbers or dates but for blanks before or after them; ``has_signs``: or but for plus
+    and percent signs; ``n_alike``: values of texts that differ from another one in
+    capitals or blanks alone; ``has_mixed_dates``: texts that look like dates, and are of no one
+    format.
     """
 
     name: str
@@ -65,6 +71,7 @@ class ColumnProfile:
     n_odd: int = 0
     n_alike: int = 0
     has_blanks: bool = False
+    has_signs: bool = False
     has_mixed_dates: bool = False
     rarest: int = 0
 
@@ -76,7 +83,7 @@ class ColumnProfile:
     @property
     def is_faulty(self) -> bool:
         """True for numbers or dates that no run reads as such until they are corrected."""
-        return bool(self.n_odd) or self.has_blanks or self.has_mixed_dates
+        return bool(self.n_odd) or self.has_blanks or self.has_signs or self.has_mixed_dates
 
     @property
     def missing(self) -> float:
@@ -120,7 +127,10 @@ def _describe_texts(profile: ColumnProfile, texts: pa.Array) -> ColumnProfile:
         bare_kind, _ = _find_kind(rewrite_texts(bare, profile.text_format))
         has_blanks = bare_kind in (Kind.NUMERIC, Kind.DATE)
         has_mixed_dates = not has_blanks and _look_like_dates(distinct)
-        profile = replace(profile, has_blanks=has_blanks, has_mixed_dates=has_mixed_dates)
+        has_signs = profile.pattern is None and _are_signed(distinct, profile.text_format)
+        profile = replace(
+            profile, has_blanks=has_blanks, has_signs=has_signs, has_mixed_dates=has_mixed_dates
+        )
     if kind is Kind.NUMERIC:
         return _describe_numbers(profile, rewritten.cast(pa.float64()).combine_chunks())
     if kind is not Kind.NOMINAL or not len(distinct):
@@ -153,6 +163,12 @@ def _find_kind(texts: pa.ChunkedArray) -> tuple[Kind, int]:
         return kind, 0
     n_odd = counts.n_values - most
     return Kind.NOMINAL, n_odd if n_odd <= _ODD_SHARE * counts.n_values else 0
+
+
+def _are_signed(texts: pa.Array, text_format: TextFormat) -> bool:
+    """Return whether some texts are numbers, some of them with signs that are not read."""
+    are_signed = pc.match_substring_regex(texts, signed_pattern(text_format))
+    return len(texts) > 0 and bool(pc.all(are_signed).as_py())
 
 
 def _look_like_dates(texts: pa.Array) -> bool:

@@ -152,6 +152,11 @@ def _notes_of_spelling(suggestion: Suggestion, spellings: Spellings) -> list[str
             "numbers or dates with blanks before or after them, which are read as texts: take "
             "the blanks out of the data, and say its type"
         )
+    if profile.has_signs:
+        notes.append(
+            "numbers with plus or percent signs, which are read as texts: take the signs out of "
+            "the data, and say its type"
+        )
     if profile.has_mixed_dates:
         notes.append(
             "texts that look like dates, of no one format: write all in one, and say its type"

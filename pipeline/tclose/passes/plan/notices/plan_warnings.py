@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tclose.data.column_scales import HEAVY_TAILS
-from tclose.data.files.text_formats import LIKE_DATES, TextFormat, number_pattern
+from tclose.data.files.text_formats import LIKE_DATES, TextFormat, signed_pattern
 from tclose.data.keys import Encoding, is_text
 from tclose.data.preparation.alike_texts import count_alike
 from tclose.data.value_counts import TableSummary
@@ -39,7 +39,7 @@ NEARLY_ALL = 0.9  # of the records have a value of their own
 ALIKE = 0.95  # of a column's records have texts of one form
 _FEW = 100  # records, of whose values nothing is said
 _MARKS = ((".", ","), (".", " "), (".", "'"), (",", "."), (",", " "), (",", "'"))
-_NUMBER = "|".join(f"({number_pattern(TextFormat(*marks))})" for marks in _MARKS)
+_NUMBER = "|".join(f"({signed_pattern(TextFormat(*marks))})" for marks in _MARKS)
 
 
 def find_warnings(
