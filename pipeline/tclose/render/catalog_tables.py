@@ -51,7 +51,7 @@ def _entry_row(entry: ListedRelease) -> Row:
         printable(_to_the_second(entry.published_at)),
         printable(entry.verdict.upper()),
         f"{entry.records:,}",
-        f"{privacy.k.achieved} of {privacy.k.asked}",
+        f"{privacy.reached()} of {privacy.k.asked}",
         _tightest_t(privacy),
         f"{entry.information_loss:.3g}",
         printable(_short_maker(maker)),

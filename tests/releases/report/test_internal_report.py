@@ -23,6 +23,7 @@ from support.cases.people import (
     write_parquet,
 )
 from tclose.assess.auditing.audit import audit_release
+from tclose.cli.main import main
 from tclose.releases.manifest.internal_manifest import InternalManifest
 from tclose.releases.manifest.sections import ClassesSection
 from tclose.releases.report.identification_risk import measure_identification
@@ -60,6 +61,24 @@ def text_of(made: Released) -> str:
     page = (made.folder / "internal" / "report.html").read_text()
     body = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body))
+
+
+def test_where_k_counts_persons_their_number_is_said(tmp_path, capsys):
+    """Of persons with several records a class has fewer than it has records."""
+    table = people(120, who=[i // 4 for i in range(120)])
+    document = policy_for(write_parquet(tmp_path / "in.parquet", table))
+    document["attributes"]["who"] = "person"
+    document["privacy"] = {"k": 3, "t": 0.3, "persons": "together"}
+    made = release(document)
+    privacy = made.manifest["privacy"]
+    k = privacy["persons"]["k"]["achieved"]
+    assert k < privacy["k"]["achieved"]
+    said = text_of(made)
+    assert f"Every class has {k:,} persons at least." in said
+    assert f"shares them with those of {k - 1:,} other persons at least" in said
+    assert f"to a class of at least {k:,} persons, not to a record" in said
+    assert main(["releases", str(made.folder.parent)]) == 0
+    assert f" {k} of 3 " in capsys.readouterr().out
 
 
 def test_it_says_what_was_left_out_and_how_it_differs_from_the_one_before(both):

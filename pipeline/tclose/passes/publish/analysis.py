@@ -146,7 +146,7 @@ def find_previous(repository: ReleaseRepository, release_id: str) -> PreviousRel
         published_at=manifest.published_at,
         records=manifest.records,
         n_classes=manifest.classes.n_classes,
-        k=manifest.privacy.k.achieved,
+        k=manifest.privacy.reached(),
         t={name: result.largest_emd for name, result in manifest.privacy.t.items()},
         loss=manifest.information_loss.total,
         columns=[column.name for column in manifest.columns],

@@ -124,6 +124,10 @@ class Privacy(Section):
     persons: PersonsResult | None = None
     """Present if k counts persons."""
 
+    def reached(self) -> int:
+        """What k came to, in the unit that k counts: persons or records of the smallest class."""
+        return self.k.achieved if self.persons is None else self.persons.k.achieved
+
     def limits(self) -> dict[str, TResult | JointResult]:
         """All distances that are held to a t, by attribute or combination."""
         return {**self.t, **{" with ".join(t.attributes): t for t in self.joint}}

@@ -59,7 +59,7 @@ def list_clauses(manifest: InternalManifest) -> list[Row]:
 
 def list_indicators(manifest: InternalManifest) -> list[Row]:
     """The three questions of Opinion 05/2014, and what this release answers."""
-    k = manifest.privacy.k.achieved
+    k, counted = manifest.privacy.reached(), manifest.privacy.counted or "records"
     t = [f"{name} {result.largest_emd:.3g}" for name, result in manifest.privacy.limits().items()]
     inferred = (
         f"Every class is within t of the table, at most: {', '.join(t)}. What the whole table "
@@ -84,16 +84,15 @@ def list_indicators(manifest: InternalManifest) -> list[Row]:
             "can one record be told from all others?",
             (
                 f"Not by quasi-identifiers: every record shares them with those of {k - 1:,} "
-                f"other {manifest.privacy.counted or 'records'} at least. Confidential and "
-                "non-confidential values are released record by record, and a rare one is one "
-                "record's."
+                f"other {counted} at least. Confidential and non-confidential values are released "
+                "record by record, and a rare one is one record's."
             ),
         ),
         (
             "Linkability",
             "can records of one person be linked, here or with other data?",
             (
-                f"By quasi-identifiers to a class of at least {k:,}, not to a record. "
+                f"By quasi-identifiers to a class of at least {k:,} {counted}, not to a record. "
                 f"{_name_others(manifest)}"
             ),
         ),

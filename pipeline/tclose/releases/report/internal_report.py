@@ -156,7 +156,7 @@ def _show_risk(manifest: InternalManifest) -> str:
         intro = (
             "k counts persons, who may have several records each: how likely one of them is taken "
             "for another does not follow from how many records classes have. Every class has "
-            f"{manifest.privacy.k.achieved:,} persons at least."
+            f"{manifest.privacy.reached():,} persons at least."
         )
         return section("risk", "Risks of identification", paragraph(intro), _show_traces(manifest))
     fraction = _find_fraction(manifest)
@@ -310,7 +310,7 @@ def _show_previous(manifest: InternalManifest, previous: PreviousRelease | None)
     rows = [
         ("records", f"{previous.records:,}", f"{manifest.records:,}"),
         ("classes", f"{previous.n_classes:,}", f"{manifest.classes.n_classes:,}"),
-        ("k reached", f"{previous.k:,}", f"{manifest.privacy.k.achieved:,}"),
+        ("k reached", f"{previous.k:,}", f"{manifest.privacy.reached():,}"),
         ("information loss", f"{previous.loss:.3g}", f"{manifest.information_loss.total:.3g}"),
     ]
     now = {name: t.largest_emd for name, t in manifest.privacy.t.items()}

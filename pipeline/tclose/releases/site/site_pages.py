@@ -74,7 +74,7 @@ def _list_release(listed: ListedPage) -> list[str]:
     """Cells of a row, as markup."""
     manifest = listed.manifest
     mark = " (current)" if listed.is_current else ""
-    k = manifest.privacy.k
+    privacy = manifest.privacy
     links = [("data dictionary", "dictionary.html"), ("manifest", "manifest.json")]
     if manifest.figures is not None:
         links.insert(0, ("report", "report.html"))
@@ -84,8 +84,8 @@ def _list_release(listed: ListedPage) -> list[str]:
         _whole(manifest.published_at[:10]),
         text(manifest.verdict.upper()),
         text(f"{manifest.records:,}"),
-        _whole(f"{k.achieved:,} (asked {k.asked:,})"),
-        _whole(_show_t(manifest.privacy)),
+        _whole(f"{privacy.reached():,} (asked {privacy.k.asked:,})"),
+        _whole(_show_t(privacy)),
         text(f"{manifest.information_loss.total:.3g}"),
     ]
 
