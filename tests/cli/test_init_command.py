@@ -47,6 +47,19 @@ def test_blanks_around_numbers_are_to_be_looked_at(tmp_path, capsys) -> None:
     assert printed.count("blanks before") == 1
 
 
+@pytest.mark.parametrize(("broken", "n_notes"), [(b"", 0), (b"3,Gen\xe8ve,x,9\n", 1)])
+def test_a_file_that_is_nearly_utf8_is_to_be_looked_at(broken, n_notes, tmp_path, capsys) -> None:
+    """One line of another encoding makes all others two characters for each letter."""
+    towns = ("Zürich", "Bern", "Genève")
+    lines = [f"{i % 70},{towns[i % 3]},{'ab'[i % 2]},{i}\n" for i in range(300)]
+    data = "".join(["age,town,sex,pay\n", *lines]).encode() + broken
+    (tmp_path / "in.csv").write_bytes(data)
+    assert main(["init", "in.csv"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("look at town: 2 of 4 values look like UTF-8") == n_notes
+    assert said.count("look like UTF-8") == n_notes
+
+
 def test_signs_of_numbers_are_to_be_looked_at(tmp_path, capsys) -> None:
     lines = [f"{i % 70},{'+-'[i % 2]}{i % 90},{i % 101} %,{i},,+4912345{i:04}" for i in range(300)]
     (tmp_path / "in.csv").write_text("\n".join(["age,change,share,pay,none,reach", *lines]) + "\n")

@@ -7,10 +7,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tclose.data.files.text_formats import rewrite_texts
-from tclose.data.keys import MAX_DECIMAL_DIGITS, has_float_keys, plain_type
+from tclose.data.keys import MAX_DECIMAL_DIGITS, has_float_keys, is_text, plain_type
 from tclose.model.column_terms import Kind
 from tclose.policy.suggest.column_profile import ColumnProfile
 
+_USUAL_ENCODINGS = ("cp1252", "latin-1")
 _LARGEST = pa.scalar(2**63 - 1, pa.uint64())
 
 
@@ -48,3 +49,28 @@ def describe_centuries(profile: ColumnProfile, column: pa.ChunkedArray) -> Itera
             f"{n_ahead:,} dates read as days to come, as years of two digits below 69 are of this "
             "century: write years with four digits in the data"
         )
+
+
+def describe_garbled(profile: ColumnProfile, column: pa.ChunkedArray) -> Iterator[str]:
+    """Tell of UTF-8 that was read otherwise, as all of a file is for a few bytes that are none."""
+    if not is_text(column.type):
+        return
+    texts = pc.unique(column.drop_null())
+    foreign = texts.filter(pc.match_substring_regex(texts, "[^\\x00-\\x7f]"))
+    n_garbled = sum(map(_is_garbled, foreign.to_pylist()))
+    if n_garbled:
+        yield (
+            f"{n_garbled:,} of {profile.n_distinct:,} values look like UTF-8 that was read in "
+            "another encoding: correct them, in CSV the bytes that are not UTF-8, and begin again"
+        )
+
+
+def _is_garbled(text: str) -> bool:
+    """Return whether the bytes of a text, in which not all are ASCII, are another one in UTF-8."""
+    for encoding in _USUAL_ENCODINGS:
+        try:
+            text.encode(encoding).decode()
+        except UnicodeError:
+            continue
+        return True
+    return False

@@ -12,7 +12,11 @@ from tclose.data.keys import is_text
 from tclose.model.column_terms import Kind, Role
 from tclose.policy.suggest.column_profile import ColumnProfile, profile_column
 from tclose.policy.suggest.column_words import drop_accents
-from tclose.policy.suggest.doubtful_values import describe_centuries, describe_refused
+from tclose.policy.suggest.doubtful_values import (
+    describe_centuries,
+    describe_garbled,
+    describe_refused,
+)
 from tclose.policy.suggest.input_sample import InputSample, read_sample
 from tclose.policy.suggest.scales import order_values
 from tclose.policy.suggest.spellings import Spellings, find_spellings
@@ -171,7 +175,11 @@ def _notes_of_spelling(suggestion: Suggestion, spellings: Spellings) -> list[str
 
 def _notes_of(suggestion: Suggestion, column: pa.ChunkedArray) -> list[str]:
     profile = suggestion.profile
-    notes = [*describe_refused(profile, column), *describe_centuries(profile, column)]
+    notes = [
+        *describe_refused(profile, column),
+        *describe_centuries(profile, column),
+        *describe_garbled(profile, column),
+    ]
     if profile.n_odd:
         notes.append(
             f"numbers or dates but for {profile.n_odd:,} of {profile.n_present:,} texts: correct "
