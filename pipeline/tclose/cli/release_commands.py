@@ -131,6 +131,7 @@ def _print_release(arguments: argparse.Namespace, outcome: "Outcome") -> None:
         outcome.beside,
         outcome.over_time,
         outcome.person_traces,
+        (outcome.n_dropped, outcome.n_isolated),
     )
     show(report)
     if outcome.current != outcome.release.name:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tclose.releases.manifest.originals_section import OriginalsResult, PopulationResult
 
 
-def report_release(
+def report_release(  # noqa: PLR0913 (a manifest, and what a run tells beside it)
     manifest: Manifest,
     place: str,
     seconds: dict[str, float],
@@ -43,14 +43,19 @@ def report_release(
     beside: Sequence[str] = (),
     over_time: SeriesSection | None = None,
     traces: PersonTracesSection | None = None,
+    left_out: tuple[int, int] = (0, 0),
 ) -> str:
     """Verdict, k and t asked and achieved, classes, loss, times, and where the release is.
 
     ``budget``: epsilon of columns over all releases of the same records that have noise on them;
     ``beside``: other releases of the same input files; ``over_time``: of a release of a series;
-    ``traces``: where persons are counted.
+    ``traces``: where persons are counted; ``left_out``: records with a missing value, and isolated
+    ones.
     """
-    rows = release_rows(manifest) + trace_rows(traces) + series_rows(over_time)
+    rows = release_rows(manifest)
+    after = [key for key, _ in rows].index("records") + 1
+    rows[after:after] = _left_out_rows(*left_out)
+    rows += trace_rows(traces) + series_rows(over_time)
     for name, epsilon in (budget or {}).items():
         rows.append((f"all draws of {name}", f"epsilon {epsilon:g}, with those of other releases"))
     if seconds:
@@ -62,6 +67,11 @@ def report_release(
         rows.append(("same input", f"{named}: distribute only one of them, remove the others"))
     rows.append(("release", place))
     return render_table(rows)
+
+
+def _left_out_rows(n_dropped: int, n_isolated: int) -> list[tuple[str, str]]:
+    rows = [("dropped", f"{n_dropped:,} with a missing value")] if n_dropped else []
+    return rows + ([("left out", f"{n_isolated:,} as isolated ones")] if n_isolated else [])
 
 
 def release_rows(manifest: Manifest) -> list[tuple[str, str]]:

@@ -86,7 +86,8 @@ class Outcome:
 
     ``budget``: epsilon of columns whose noise other releases have drawn too; ``beside``: other
     releases of the same input files; ``over_time``: what it and those before it have together;
-    ``person_traces``: what all classes of a person tell of her.
+    ``person_traces``: what all classes of a person tell of her; ``n_dropped``, ``n_isolated``:
+    records left out for a missing value, and as isolated ones.
     """
 
     release: Location
@@ -99,6 +100,8 @@ class Outcome:
     beside: tuple[str, ...] = ()
     over_time: SeriesSection | None = None
     person_traces: PersonTracesSection | None = None
+    n_dropped: int = 0
+    n_isolated: int = 0
 
 
 def outcome_of(run: Run, *, already_published: bool) -> Outcome:
@@ -123,6 +126,8 @@ def outcome_of(run: Run, *, already_published: bool) -> Outcome:
         beside,
         full.over_time,
         full.person_traces,
+        full.records_dropped or 0,
+        full.records_suppressed or 0,
     )
 
 

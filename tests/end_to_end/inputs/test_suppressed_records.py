@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from support.cases.people import (
@@ -19,11 +20,13 @@ from support.cases.people import (
     policy_for,
     release,
     write_parquet,
+    write_policy,
 )
 from support.sizes import Sizes
 from tclose.api.calls import plan
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.originals import add_originals
+from tclose.cli.main import main
 from tclose.errors import PolicyError
 from tclose.passes.release import RELEASE
 from tclose.passes.summarise.input_summary import PARTITIONS
@@ -110,6 +113,22 @@ def test_it_is_counted_in_percent_and_exactly_inside(released: Released) -> None
     for page in ("dictionary.md", "report.html"):
         assert "were left out, at most 2 % of those without" in (released.folder / page).read_text()
     assert "6 more (1.5 %) were left out" in (released.folder / "internal/report.html").read_text()
+
+
+def test_a_run_tells_who_was_left_out_and_why(path: Path, tmp_path: Path, capsys: Any) -> None:
+    """Of an input with a gap, too, and in the same words when it is published already."""
+    gaps = pq.read_table(path).to_pandas()
+    gaps.loc[gaps.index[-1], "pay"] = None
+    source = write_parquet(tmp_path / "gap.parquet", pa.Table.from_pandas(gaps))
+    document = make_document(source, missing="drop", unlisted="drop")
+    document["output"] = {"path": str(tmp_path / "releases")}
+    policy = str(write_policy(tmp_path / "policy.yaml", document))
+    for _ in range(2):
+        assert main(["run", policy, "--quiet"]) == 0
+        said = capsys.readouterr().out
+        assert re.search(
+            r"  dropped +1 with a missing value\n  left out +\d as isolated ones", said
+        )
 
 
 def test_plan_says_the_price(path: Path) -> None:
