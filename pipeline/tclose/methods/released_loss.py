@@ -1,6 +1,7 @@
 """The loss of classes as a release's: numbers by their ranges, or in shares of one class's loss."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tclose.kernels.refinement.refine_blocks import measure_classes
 from tclose.methods.clustering_problem import group_classes
@@ -33,5 +34,18 @@ def measure_released(scaled: Scaled, labels: Int64) -> float:
     by_class = group_classes(labels)
     values = np.ascontiguousarray(by_ranges(scaled).T)
     levels = np.ascontiguousarray(scaled.nominal.T)
-    columns = values, levels, released_weights(scaled)
-    return float(measure_classes(*columns, scaled.n_levels, *by_class).sum())
+    weights, is_whole = released_weights(scaled), scaled.is_whole
+    if is_whole is None or not is_whole.any():
+        return float(measure_classes(values, levels, weights, scaled.n_levels, *by_class).sum())
+    of_modes = np.where(is_whole, 0.0, weights)
+    loss = float(measure_classes(values, levels, of_modes, scaled.n_levels, *by_class).sum())
+    return loss + float(weights[is_whole] @ _count_apart(scaled.nominal[is_whole], *by_class))
+
+
+def _count_apart(levels: NDArray[np.int32], order: Int64, starts: Int64) -> Int64:
+    """Records of classes with several levels, of each of some columns int32 (q, n): int64 (q,)."""
+    members, firsts = levels[:, order], starts[:-1]
+    lowest = np.minimum.reduceat(members, firsts, axis=1)
+    differ = lowest != np.maximum.reduceat(members, firsts, axis=1)
+    n_apart: Int64 = differ @ np.diff(starts)
+    return n_apart

@@ -75,6 +75,7 @@ def test_where_k_counts_persons_their_number_is_said(tmp_path, capsys):
     assert k < privacy["k"]["achieved"]
     said = text_of(made)
     assert f"Every class has {k:,} persons at least." in said
+    assert f"k, asked and reached 3 and {k:,} " in said
     assert f"shares them with those of {k - 1:,} other persons at least" in said
     assert f"to a class of at least {k:,} persons, not to a record" in said
     assert main(["releases", str(made.folder.parent)]) == 0

@@ -389,6 +389,7 @@ def test_where_k_counts_persons_the_report_says_how_many(tmp_path):
     said = Page((release(document).folder / "report.html").read_text()).text
     assert "with those of at least 2 other persons, who may have several each" in said
     assert re.search(r"persons\s+60\s+persons in a class\s+3 to ", said)
+    assert re.search(r"k, asked and reached\s+3 and 3\s", said)
     assert "counts records" not in said
 
 

@@ -56,4 +56,5 @@ ENCODE = Pass(
     writes=(HISTOGRAM, PERSON_SHARES),
     tasks=(ENCODE_TASK, WEIGH_TASK),
     work=encode_records,
+    version=2,
 )

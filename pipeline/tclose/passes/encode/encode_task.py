@@ -17,7 +17,7 @@ from tclose.errors import CHANGED_INPUT, ChangedInputError
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.clustering.assign_subsets import assign_subsets
 from tclose.methods.dp.noise import add_noise
-from tclose.methods.scaling import scale_columns
+from tclose.methods.scaling import scale_for_search
 from tclose.model.array_types import Int64
 from tclose.model.input_pieces import Partition
 from tclose.passes.encode.region_bins import bin_records
@@ -184,7 +184,7 @@ def _find_bins(
     ``encoded``: keys, codes, positions; units where regions are of them.
     """
     keys, codes, positions, units = encoded
-    scaled = scale_columns(list(plan.encodings), keys)
+    scaled = scale_for_search(list(plan.encodings), keys)
     rows_of = split_release_partitions(complete_rows, source.partition_columns)
     bins = np.full(len(complete_rows), -1, dtype=np.int64)
     for release_partition in plan.release_partitions:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from tclose.methods.scaling import scale_columns
+from tclose.methods.scaling import scale_for_search
 from tclose.model.array_types import Int64
 from tclose.passes.plan.coarse_tree import CoarseTree, sample_leaves
 from tclose.passes.plan.plan import DRAFT_PLAN, Plan, ReleasePartition
@@ -56,7 +56,7 @@ def _grow(
     workspace: Workspace, plan: Plan, release_partition: ReleasePartition, sample: pa.Table
 ) -> CoarseTree:
     keys = [e.encode(sample[e.column.name].combine_chunks()) for e in plan.encodings]
-    scaled = scale_columns(list(plan.encodings), keys)
+    scaled = scale_for_search(list(plan.encodings), keys)
     codes = _stack_codes(workspace, plan, sample)
     of_primary = codes[plan.subset_attribute] if len(codes) else np.zeros(len(sample), np.int64)
     cells = (

@@ -16,9 +16,8 @@ from tclose.methods.clustering_problem import (
     group_classes,
 )
 from tclose.methods.released_loss import measure_released
-from tclose.methods.scaling import Scaled, scale_columns
+from tclose.methods.scaling import Scaled, favour_wholes, scale_columns, scale_for_search
 from tclose.model.array_types import Int64
-from tclose.model.attributes import ANCESTOR
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.losses import lose_by_aggregate
 from tclose.passes.microaggregate.region_records import RegionRecords
@@ -71,9 +70,12 @@ def cluster_region(
     neighbours. Of several searches and starts the one that ends at the least loss.
     """
     scaled = scale_columns(list(plan.encodings), records.keys)
+    searched = favour_wholes(scaled)
+    # Other methods are what they are published as.
+    scaled = searched if plan.method.cuts_by_subsets else scaled
     merger = Merger(records, plan, distributions, scaled, person_demand)
     start = _make_clusters(records, plan, distributions, scaled)
-    searches = _make_searches(merger, distributions, start)
+    searches = _make_searches(merger, distributions, start, searched)
     is_small = plan.n_records <= FEW_RECORDS
     are_several = len(searches) > 1 or start.beside is not None
     compared = plan.search_budget.to_compare if are_several and not is_small else None
@@ -92,9 +94,6 @@ def cluster_region(
     runs: list[tuple[SearchRun, Sequence[Clustering]]] = [
         (search, [start, *start.alike][:n_alike]) for search in searches
     ]
-    if _has_ancestors(plan) and plan.search_budget.n_rounds:
-        # Searches know nothing of them, and may lose more.
-        runs.append((SearchRun(merger), [start]))
     is_all = compared is None and start.beside is None
     for found in search_alike(runs, compared, (first, at_end if is_all else middle), gives_up):
         ends.keep_best(found)
@@ -113,7 +112,7 @@ def cluster_region(
 
 
 def _make_searches(
-    merger: Merger, distributions: tuple[Distribution, ...], start: Clustering
+    merger: Merger, distributions: tuple[Distribution, ...], start: Clustering, scaled: Scaled
 ) -> list[SearchRun]:
     """The searches in a region: by the table of records, or where persons count, by both tables.
 
@@ -122,7 +121,7 @@ def _make_searches(
     both searches are run there, and in small tables. Of few records a short search can end better
     than a long one, and takes next to nothing.
     """
-    records, plan, scaled, demand = merger.records, merger.plan, merger.scaled, merger.person_demand
+    records, plan, demand = merger.records, merger.plan, merger.person_demand
     of_records = scaled, records.codes, distributions
     key, n_threads = (plan.seed, *records.name), records.n_threads
     searches = []
@@ -151,14 +150,9 @@ def _share_pairs(persons: Int64, start: Clustering) -> float:
     return float(n_others.sum()) / max(float((sizes * (sizes - 1)).sum()), 1.0)
 
 
-def _has_ancestors(plan: Plan) -> bool:
-    """Return whether classes release the lowest common ancestor of a quasi-identifier's values."""
-    return any(e.column.aggregate == ANCESTOR and not e.generalised for e in plan.encodings)
-
-
 def _measure_loss(labels: Int64, records: RegionRecords, plan: Plan, scaled: Scaled) -> float:
     """The loss of clusters, nearly or by what they release, as `measure_released` has it."""
-    if plan.n_records > FEW_RECORDS and not _has_ancestors(plan):
+    if plan.n_records > FEW_RECORDS:
         return measure_released(scaled, labels)
     by_class = group_classes(labels)
     loss = 0.0
@@ -179,7 +173,7 @@ def repair_clusters(
     person_demand: PersonDemand | None,
 ) -> RegionClusters:
     """Merge whole clusters, int64 (n,), until all hold what the plan asks, wherever that can be."""
-    scaled = scale_columns(list(plan.encodings), records.keys)
+    scaled = scale_for_search(list(plan.encodings), records.keys)
     merger = Merger(records, plan, distributions, scaled, person_demand)
     labels, n_repaired, n_violating = merger.repair(labels)
     return RegionClusters(labels, None, n_repaired, n_violating)

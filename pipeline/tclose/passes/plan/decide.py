@@ -170,5 +170,5 @@ DECIDE = Pass(
     tasks=(DISTRIBUTE_TASK, NUMBER_TASK, UNIT_TASK, GROW_TASK),
     own=(DRAFT_PLAN,),
     work=decide_plan,
-    version=13,
+    version=14,
 )

@@ -82,7 +82,7 @@ def _head(manifest: Manifest) -> str:
 
 def list_limits(privacy: Privacy) -> list[tuple[str, str]]:
     """List k, each t and each further model: what was asked, and what was reached."""
-    pairs = [("k, asked and reached", f"{privacy.k.asked:,} and {privacy.k.achieved:,}")]
+    pairs = [("k, asked and reached", f"{privacy.k.asked:,} and {privacy.reached():,}")]
     pairs += [
         (f"t of {name}", f"{t.largest_emd:.3g} of {t.asked:.3g}")
         for name, t in privacy.limits().items()
@@ -125,7 +125,7 @@ def _explain(manifest: Manifest, figures: ReleaseFigures) -> str:
 def _explain_k(manifest: Manifest) -> list[str]:
     k, persons = manifest.privacy.k, manifest.privacy.persons
     others = f"at least {k.achieved - 1:,} others"
-    least = k.achieved if persons is None else persons.k.achieved
+    least = manifest.privacy.reached()
     reached = f", reached {least:,}" if least != k.asked else ""
     if persons is not None:
         others = f"those of at least {persons.k.achieved - 1:,} other persons" + (

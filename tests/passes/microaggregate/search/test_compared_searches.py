@@ -116,20 +116,23 @@ def test_a_start_beside_is_held_to_the_best_where_gains_tell_how_it_ends(
     search.run = run
     start = Clustering(labels, beside=lambda _: [[Clustering(labels)]])
     for name, made in (
-        ("scale_columns", None), ("Merger", None), ("_make_clusters", start),
-        ("_make_searches", [search]), ("_measure_loss", 1.0), ("_has_ancestors", False),
+        ("scale_columns", None), ("favour_wholes", None), ("Merger", None),
+        ("_make_clusters", start), ("_make_searches", [search]), ("_measure_loss", 1.0),
         ("go_on", None),
     ):  # fmt: skip
         monkeypatch.setattr(region_clusters, name, lambda *_, made=made: made)
     plan: Any = SimpleNamespace(
-        n_records=n_records, encodings=(), search_budget=choose_search_budget(refine, n_records)
+        n_records=n_records,
+        encodings=(),
+        search_budget=choose_search_budget(refine, n_records),
+        method=SimpleNamespace(cuts_by_subsets=True),
     )
     region_clusters.cluster_region(SimpleNamespace(keys=[]), plan, (), None)  # type: ignore[arg-type]
     assert asked == [np.inf, held_to]
 
 
 def test_searches_that_may_end_best_go_on() -> None:
-    """Those whose classes hold, and that lose nearly the least, or will; not the unsearched."""
+    """Those whose classes hold, and that lose nearly the least, or will."""
     begun: dict[str, tuple[int, float, list[float]]] = {
         "a": (0, 1.0, []),
         "b": (0, 1.19, [5.0, 5.0]),
@@ -141,15 +144,13 @@ def test_searches_that_may_end_best_go_on() -> None:
         "h": (0, 1.05, [9.0, 2.0, 3.0, 3.0]),  # merging classes lost something
         "i": (0, 1.31, [900.0, 100.4, 100.3, 100.2]),  # rounds count what outliers lose, too
         "j": (0, 1.31, [900.0, 100.4, 100.3, 100.3]),
-        "unsearched": (0, 0.9, []),
     }
 
     def end_of(name: str, losses: list[float]) -> Any:
         nothing: Any = None
-        refiner = None if name == "unsearched" else name
         rounds = tuple(SimpleNamespace(loss=loss) for loss in losses)
         gone_on = SimpleNamespace(name=name, clusters=SimpleNamespace(search_seconds=1.0))
-        search: Any = SimpleNamespace(refiner=refiner, run=lambda *_, **__: gone_on)
+        search: Any = SimpleNamespace(run=lambda *_, **__: gone_on)
         clusters: Any = SimpleNamespace(rounds=rounds, levels=None, name=name)
         return SearchEnd(search, nothing, nothing, clusters)
 

@@ -204,7 +204,7 @@ def search_alike(
 
 def go_on(ends: SearchEnds, begin: float, end: float) -> None:
     """Go on with the searches that may end best: classes that do not hold, and loss, of each."""
-    searched = [(one, ends.lose(one)) for one in ends.kept if one.search.refiner is not None]
+    searched = [(one, ends.lose(one)) for one in ends.kept]
     n_violating, loss = min(lost for _, lost in searched)
     nearly = [
         one

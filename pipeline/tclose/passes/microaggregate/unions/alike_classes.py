@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tclose.data.keys import Keys
 from tclose.methods.clustering_problem import label_records
-from tclose.methods.scaling import scale_columns
+from tclose.methods.scaling import scale_for_search
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.class_files import read_class_records
@@ -122,7 +122,7 @@ def unite_alike(
     clusters, classes = made
     assert records.persons is not None
     persons, codes = records.persons, records.codes
-    scaled = scale_columns(list(plan.encodings), records.keys)
+    scaled = scale_for_search(list(plan.encodings), records.keys)
     firsts = classes.order[classes.starts[list(positions)]]
     sizes = np.diff(classes.starts)[list(positions)]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.neighbours import CENTRE, represent_classes
-from tclose.methods.scaling import Scaled, scale_columns
+from tclose.methods.scaling import Scaled, scale_for_search
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.region_clusters import (
@@ -44,7 +44,7 @@ def cluster_persons(
     """
     assert records.persons is not None
     assert person_demand is not None
-    scaled = scale_columns(list(plan.encodings), records.keys)
+    scaled = scale_for_search(list(plan.encodings), records.keys)
     unit_of = number_units(records.persons)
     medoids = find_medoids(scaled, unit_of)
     taken = select_records(records, np.sort(medoids))

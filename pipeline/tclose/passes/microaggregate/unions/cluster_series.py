@@ -11,7 +11,7 @@ from math import ceil
 
 import numpy as np
 
-from tclose.methods.scaling import scale_columns
+from tclose.methods.scaling import scale_for_search
 from tclose.model.array_types import Int32, Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.region_clusters import (
@@ -80,7 +80,7 @@ def cluster_series(
         return clusters
     placed = series.placed[:, :, records.persons]
     earlier = EarlierClasses(placed[0], placed[1], series.departed_k)
-    scaled = scale_columns(list(plan.encodings), records.keys)
+    scaled = scale_for_search(list(plan.encodings), records.keys)
     united = unite_classes(clusters.labels, scaled, earlier)
     again = repair_clusters(united, records, verified_plan, distributions, person_demand)
     return replace(again, n_repaired=clusters.n_repaired + again.n_repaired)
