@@ -266,6 +266,13 @@ def test_other_number_of_rows_than_the_manifest_says_is_found(handed_out, rows):
     assert any("rows, not the" in finding for finding in find(handed_out))
 
 
+def test_file_without_rows_is_found(handed_out):
+    """No class begins in it; before the others of texts alone it stopped the audit."""
+    forge_table(handed_out, lambda table: table.slice(0, 0))
+    name = "data/part-00000.parquet"
+    assert f"{name}: has no rows, as no file of a release" in find(handed_out)
+
+
 def test_rows_that_no_machine_can_hold_are_not_read(handed_out, monkeypatch):
     monkeypatch.setattr("tclose.assess.auditing.file_checks.machine_memory", lambda: 100_000)
     monkeypatch.setattr("tclose.assess.auditing.released_rows.read_class_columns", lambda *_: 1 / 0)

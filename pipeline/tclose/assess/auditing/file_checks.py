@@ -77,6 +77,8 @@ def _check_file(file: ReleasedFile, n_rows: int, manifest: Manifest) -> list[str
     findings += file.find_extras()
     if file.n_rows != n_rows:
         findings.append(f"has {file.n_rows:,} rows, not the {n_rows:,} of the manifest")
+    if not file.n_rows:  # which whoever reads classes of rows relies on
+        findings.append("has no rows, as no file of a release")
     if n_rows * len(manifest.columns) * _BYTES_PER_VALUE > machine_memory():
         findings.append(f"{n_rows:,} rows are more than this machine has the memory to check")
     return findings
