@@ -1,6 +1,8 @@
 """Files of a release: rows are cut into them in order, and put in place whole."""
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,13 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.cases.people import people, policy_for, write_parquet
-from support.passes import run_passes
+from support.passes import UNTIL_VERDICT, run_passes
 from support.tables.random_tables import repeatable
 from tclose.errors import VerificationError
+from tclose.model.verification import Failure
 from tclose.passes.publish import publish, write_task
 from tclose.passes.release import open_release
+from tclose.passes.verify.verdict import VERDICT
 from tclose.policy.policy import parse_policy
 from tclose.runtime.monitoring.progress import Progress
+from tclose.runtime.run import Run
 
 QUIET = Progress("none")
 pieces = st.lists(st.integers(0, 7), max_size=6)
@@ -75,3 +80,34 @@ def test_without_a_verdict_nothing_is_published(tmp_path: Path) -> None:
     ):
         run_passes(run, QUIET, "summarise", "plan", "publish")
     assert not list((tmp_path / "releases").rglob("*.parquet"))
+
+
+def publish_verified(folder: Path, change: Callable[[Run], None]) -> None:
+    """Publish a run that was verified, once something is changed."""
+    policy = parse_policy(policy_for(write_parquet(folder / "people.parquet", people())))
+    with open_release(policy, QUIET) as run:
+        run_passes(run, QUIET, *UNTIL_VERDICT)
+        change(run)
+        run_passes(run, QUIET, "publish")
+
+
+def test_with_a_verdict_that_fails_nothing_is_published(tmp_path: Path) -> None:
+    def fail(run: Run) -> None:
+        failure = Failure("k", "at least 3 records", "1 smaller classes")
+        verdict = replace(run.workspace.load(VERDICT), failures=(failure,))
+        run.workspace.save(VERDICT, verdict)
+
+    with pytest.raises(VerificationError, match="no verdict, no release"):
+        publish_verified(tmp_path, fail)
+    assert not list((tmp_path / "releases").glob("*/*/manifest.json"))
+
+
+def test_with_a_file_too_few_nothing_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def drop_files(_: Run) -> None:
+        monkeypatch.setattr(publish, "cut_files", lambda *_: [])
+
+    with pytest.raises(VerificationError, match="another number of rows"):
+        publish_verified(tmp_path, drop_files)
+    assert not list((tmp_path / "releases").glob("*/*/manifest.json"))
