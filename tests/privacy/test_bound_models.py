@@ -76,6 +76,8 @@ def test_all_have_to_be_met_each_by_its_own_attribute():
     found = meet_all(bound, starts_of([2, 2, 2]), codes, [d for d, _ in of_all])
     assert found.tolist() == [False, True, True]
     assert meet_all(bound[:1], starts_of([2, 2, 2]), codes, [d for d, _ in of_all]).all()
+    swapped = meet_all(bound, starts_of([2, 2, 2]), codes[::-1], [d for d, _ in of_all[::-1]])
+    assert swapped.tolist() == [False, True, True]  # whichever comes last
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ from tclose.privacy.person_closeness import (
     weigh_values,
 )
 
+TINY = Fraction(1, 10**18)
+
 
 @st.composite
 def classed_persons(draw: st.DrawFn) -> list[Rows]:
@@ -44,7 +46,7 @@ def test_measures_are_those_of_the_definition(metric: str, classes: list[Rows]) 
     everybody = [row for rows in classes for row in rows]
     work = work_of(table.rows.metric, table.rows.values.size)
     exact = [person_distance(rows, everybody, work) for rows in classes]
-    for limit in {*exact, Fraction(0), Fraction(1, 7)}:
+    for limit in {*exact, *(e - TINY for e in exact if e), Fraction(0), Fraction(1, 7)}:
         demand = PersonDemand(3, (limit,), (table,))
         measures = demand.measure(starts, persons, codes[np.newaxis])
         assert measures.n_persons.tolist() == [count_persons(rows) for rows in classes]
@@ -55,6 +57,25 @@ def test_measures_are_those_of_the_definition(metric: str, classes: list[Rows]) 
     ends = pairwise(starts)
     found = [exact_person_distance(codes[a:b], persons[a:b], table) for a, b in ends]
     assert found == exact
+
+
+def test_a_class_has_to_be_near_in_every_attribute() -> None:
+    """Classes of two persons: the first attribute is in each as in the table, the second is not."""
+    starts, persons = np.array([0, 2, 4]), np.arange(4)
+    codes = np.array([[0, 1, 0, 1], [0, 0, 1, 1]])
+    tables = tuple(weigh_table(persons, of_attribute, "ordered") for of_attribute in codes)
+    near, far = Fraction(0), Fraction(1)
+    for limits, is_held in [((near, near), False), ((far, near), False), ((near, far), True)]:
+        held = PersonDemand(2, limits, tables).holds(starts, persons, codes)
+        assert held.tolist() == [is_held, is_held]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_class_of_nobody_is_above_every_limit(metric: str) -> None:
+    starts, persons, codes = np.array([0, 0, 2]), np.arange(2), np.array([[0, 1]])
+    demand = PersonDemand(0, (Fraction(1),), (weigh_table(persons, codes[0], metric),))
+    assert demand.measure(starts, persons, codes).above.tolist() == [[True, False]]
+    assert demand.holds(starts, persons, codes).tolist() == [False, True]
 
 
 class TestRounding:

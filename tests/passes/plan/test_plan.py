@@ -19,7 +19,7 @@ from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Kind, Role
 from tclose.model.distribution import make_distribution
 from tclose.passes.plan.coarse_tree import CoarseTree
-from tclose.passes.plan.feasibility import check_feasible, check_k
+from tclose.passes.plan.feasibility import check_feasible, check_k, check_k_over_time
 from tclose.passes.plan.plan import partition_name
 from tclose.privacy.t_closeness import partition_distance
 
@@ -125,6 +125,9 @@ class TestFeasibility:
         check_k(1_500, 1_500)
         with pytest.raises(PolicyError, match=r"privacy\.k: 1501 is more than the 1,500 records"):
             check_k(1_501, 1_500)
+        check_k_over_time(1_500, 1_500)
+        with pytest.raises(PolicyError, match=r"over_time\.k: 1501 is more than the 1,500 persons"):
+            check_k_over_time(1_501, 1_500)
 
     def test_names(self) -> None:
         assert partition_name((), ()) == "the table"

@@ -78,6 +78,9 @@ def test_groups_are_those_of_all_sets_of_classes(drawn: list[Classes], k: int) -
     cells = cells_of(*drawn)
     assert apart == sum(cells.count_torn(earlier) for earlier in range(len(drawn) - 1))
     assert [f.found for f in verdict.failures] == ([f"{apart:,} that came apart"] if apart else [])
+    failures = judge_series([known(one) for one in drawn], len(drawn[0]), k, "unite").failures
+    too_small = f"{small:,} smaller groups"
+    assert (too_small in [f.found for f in failures if f.what == "departures"]) == (small > 0)
 
 
 def reduce_rows(rows: list[list[Fraction]]) -> list[list[Fraction]]:

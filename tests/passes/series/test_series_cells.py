@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.naive import naive_holding
 from support.naive.naive_holding import distance
 from tclose.passes.series import series_cells
 from tclose.passes.series.series_cells import ABSENT_CLASS, KnownRelease, find_cells, measure_cells
@@ -76,6 +77,23 @@ def test_verdict_is_that_of_the_definition(drawn: Drawn, k: int) -> None:
     found = {failure.what: failure.found for failure in verdict.failures}
     asked = {"k over time": (small, "smaller cells"), "t over time": (above, "cells above")}
     assert found == {what: f"{n} {words}" for what, (n, words) in asked.items() if n}
+
+
+@given(series(), st.integers(1, 4))
+def test_who_left_is_found_by_the_definition(drawn: Drawn, k: int) -> None:
+    """Whichever release they left: all have to hold where nobody may be found."""
+    releases = [{p: row for p, row in enumerate(one) if row[0] != -1} for one in drawn]
+    cells = naive_holding.find_cells(releases)
+    failing = [cell for cell in cells.values() if not naive_holding.holds(cell, releases, k, LIMIT)]
+    left = set(releases[-2] if len(releases) > 1 else ()) - set(releases[-1])
+    of_left = [cell for cell in failing if cell.isdisjoint(releases[-1])]
+    said = [f"{len(of_left)} cells of persons who left do not hold"] if of_left else []
+    for departures, found in [*((way, said) for way in ("refuse", "drop", "hold")), ("report", [])]:
+        verdict = judge_series(known(drawn), len(drawn[0]), k, departures)
+        assert [f.found for f in verdict.failures if f.what == "departures"] == found
+        assert verdict.n_leavers == len(left)
+        assert verdict.n_exposed == sum(len(cell & left) for cell in of_left)
+        assert verdict.n_newcomers == len(set(releases[-1]).difference(*releases[:-1]))
 
 
 @given(series(), st.randoms(use_true_random=False))

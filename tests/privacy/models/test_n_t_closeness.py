@@ -15,6 +15,7 @@ from support.naive import naive_models
 from support.tables.model_classes import SALARIES_4, SALARIES_5, Classes, classes_of, classified
 from support.tables.random_tables import repeatable, seeds
 from tclose.errors import DataError, PolicyError
+from tclose.kernels.emd.tree import star_metric
 from tclose.model.array_types import Int64
 from tclose.privacy.class_counts import ClassMeasures
 from tclose.privacy.models.n_t_closeness import ClassTree, check_supersets, grow_class_tree
@@ -74,6 +75,15 @@ class TestPaper:
         assert found.values[0] == pytest.approx(float(expected))
         assert found.meets[0]
         assert not check(SALARIES_4, tree, 6, expected - TINY).meets[0]
+
+    def test_equal_distance_is_to_the_superset_as_well(self) -> None:
+        """Three salaries of nine beside three others: half are theirs, of all nine a third."""
+        tree, metric = tree_of([0, 1, 2], (0, 2)), star_metric(SALARIES_4.table)
+        of_table = SALARIES_4.starts, SALARIES_4.codes, SALARIES_4.table, tree, 6
+        found = check_supersets(*of_table, Fraction(1, 2), metric)
+        assert found.values.tolist() == pytest.approx([1 / 2, 1 / 2, 2 / 3])
+        assert found.meets.tolist() == [True, True, False]
+        assert not check_supersets(*of_table, Fraction(1, 2) - TINY, metric).meets.any()
 
 
 class TestDefinition:

@@ -1,5 +1,6 @@
 """Proposition 1: what it gives holds for real mechanisms, and is no weaker than it need be."""
 
+from decimal import Context, Decimal
 from fractions import Fraction
 from math import exp, log
 
@@ -93,6 +94,14 @@ def test_epsilon_for_t_gives_that_t(t: Fraction, n_records: int, data) -> None:
     assert stochastic_closeness(epsilon * (1 + Fraction(1, 10**20)), n_records, smallest).t > t
     share = smallest / n_records
     assert float(epsilon) == pytest.approx(log((float(t) - share) / (1 - share)), rel=1e-9)
+
+
+@pytest.mark.parametrize("odds", [2, 3, 7, 19, 100])
+def test_epsilon_is_rounded_downward_and_by_no_more_than_a_place(odds: int) -> None:
+    """The logarithm to 60 places; w = 1/4."""
+    exact = Fraction(Context(prec=60).ln(Decimal(odds)))
+    epsilon = epsilon_for(Fraction(1, 4) + Fraction(3, 4) * odds, 40, 10)
+    assert 0 < exact - epsilon < Fraction(1, 10**27)
 
 
 def test_what_has_no_meaning_is_refused() -> None:

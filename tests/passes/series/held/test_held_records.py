@@ -112,6 +112,8 @@ def test_any_persons_may_leave() -> None:
     assert found[of_first]
     assert not found[1 - of_first]  # three of one value may be those who left
     assert not find_divisible([release], cells, n_left, asked, 4).any()
+    for of_six in (2, 4):  # both those who left and those who stay have to be k
+        assert not find_divisible([release], cells, np.full(2, of_six), asked, 3).any()
 
 
 @pytest.mark.parametrize(("departures", "n_out"), [("report", 1), ("hold", 5)])
