@@ -14,6 +14,7 @@ from support.cases.people import folder_of
 from support.cases.published import copy_at_home, edit_manifest, hand_out, publish_discharges
 from tclose.assess.auditing import audit as auditing
 from tclose.assess.auditing.audit import audit_release
+from tclose.assess.auditing.audit_result import AuditResult
 from tclose.cli.main import main
 from tclose.errors import DataError, InfeasibleError, OutputError, PolicyError
 from tclose.passes.release import run_release
@@ -197,6 +198,25 @@ def test_edited_manifest_is_found(published, change, words):
     edit_manifest(published, change)
     findings = audit_release(published).findings
     assert any(words in finding for finding in findings), findings
+
+
+def test_edited_attacks_are_found(published):
+    edit_manifest(published, lambda m: m["risk"].update(discernibility=1))
+    named = "manifest.json: risk.discernibility differs from what the rows say"
+    assert named in audit_release(published).findings
+
+
+def test_public_manifest_is_compared_with_the_internal_one(published):
+    """Also in what no row says, and where seals cannot be checked."""
+    (published.parents[1] / ".release-key").unlink()
+    edit_manifest(published, lambda m: m.update(method="mdav"))
+    named = "manifest.json: 'method' differs from the internal manifest"
+    assert named in audit_release(published).findings
+
+
+def test_what_was_not_checked_has_not_passed():
+    assert not AuditResult(release="here").passed
+    assert AuditResult(release="here", checked=True).passed
 
 
 INSIDE = ("internal/report.html", "internal/seal.json")

@@ -114,6 +114,26 @@ def test_damaged_key_is_no_finding_about_the_release(content, published):
         audit_release(published)
 
 
+def test_no_file_stands_in_for_another_with_its_seal(published):
+    names = ("internal/plan.json", "internal/lineage.jsonl")
+    contents = [(published / name).read_bytes() for name in names]
+    path = published / "internal" / "seal.json"
+    seals = json.loads(path.read_text())
+    for name, other, content in zip(names, names[::-1], contents[::-1], strict=True):
+        (published / name).write_bytes(content)
+        seals = seals | {name: json.loads(path.read_text())[other]}
+    path.write_text(json.dumps(seals, indent=2) + "\n")
+    findings = audit_release(published).findings
+    assert findings == [f"{name}: its content has changed" for name in names]
+
+
+@pytest.mark.parametrize("name", ["plan.json", "lineage.jsonl"])
+def test_sealed_file_that_is_missing_is_found(published, name):
+    (published / "internal" / name).unlink()
+    assert audit_release(published).findings == [f"internal/{name}: is missing"]
+    assert not is_intact(published)
+
+
 def test_other_key_is_named_where_all_that_is_sealed_seems_changed(published):
     edit(published / "internal" / "manifest.json", method="mdav")
     assert not any("release key" in finding for finding in audit_release(published).findings)

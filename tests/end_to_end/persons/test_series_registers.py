@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,38 @@ def test_audit_sees_a_register_of_other_rows(copied: SeriesMonths, made: list[Re
     assert found.endswith("its register is not of its rows: classes")
 
 
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("asked", "limit", "found"),
+    [
+        ({"k": 1_000}, None, "series: k over time: asked at least 1000 persons"),
+        ({"departures": "refuse"}, None, "series: departures: asked none who can be found"),
+        ({"cells": 1}, None, "series: the manifest says other cells"),
+        ({}, Fraction(1, 10**6), "series: t over time: asked every cell within it"),
+    ],
+)
+def test_audit_decides_the_series_again(
+    copied: SeriesMonths,
+    made: list[Released],
+    asked: dict[str, Any],
+    limit: Fraction | None,
+    found: str,
+) -> None:
+    """What the release says is asked may be more than was held, as by a fault."""
+    last = copied.folder / "releases" / "panel-2" / made[2].folder.name / "internal"
+    document = json.loads((last / "manifest.json").read_text())
+    path = last / "register.parquet"
+    if limit is not None:
+        persons = read_register(path.read_bytes())
+        limits = (limit,) * len(persons.limits)
+        path.write_bytes(write_register(replace(persons, limits=limits)))
+        asked = asked | {"register_sha256": sha256(path.read_bytes()).hexdigest()}
+    document["over_time"] |= asked
+    (last / "manifest.json").write_text(json.dumps(document))
+    findings = add_series(audit_release(last.parent)).findings
+    assert [one for one in findings if one.startswith(found)], findings
+
+
 def test_audit_and_the_next_release_see_that_an_earlier_one_was_changed(
     copied: SeriesMonths, made: list[Released]
 ) -> None:
@@ -222,6 +255,17 @@ def test_release_that_was_written_out_of_its_series(
     earlier = copied.folder / "releases" / "panel-1" / made[1].folder.name
     [found] = add_series(audit_release(earlier)).findings
     assert "whether it is of series 'panel'" in found
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("month", [0, 1])
+def test_audit_misses_every_release_of_the_window(
+    copied: SeriesMonths, made: list[Released], month: int
+) -> None:
+    shutil.rmtree(copied.folder / "releases" / f"panel-{month}")
+    last = copied.folder / "releases" / "panel-2" / made[2].folder.name
+    [found] = add_series(audit_release(last)).findings
+    assert found.startswith(f"series: release number {month + 1} is not in the output folder")
 
 
 def test_audit_of_other_releases(

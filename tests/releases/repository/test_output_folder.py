@@ -45,6 +45,19 @@ class TestKey:
         with pytest.raises(OutputError, match=refused):
             audit_release(released)
 
+    def test_none_where_there_are_releases_is_refused(self, released, source):
+        """With another one the same input would be released again, and no seal be checked."""
+        key = key_of(released)
+        content = key.read_bytes()
+        key.unlink()
+        refused = "release-key: the release key is missing, and people has releases"
+        with pytest.raises(OutputError, match=refused):
+            release(policy_for(source))
+        assert not key.exists()
+        key.write_bytes(content)
+        key.chmod(0o600)
+        assert release(policy_for(source)).folder == released
+
     @needs_root
     def test_one_of_another_user_is_refused(self, released, source):
         os.chown(key_of(released), NOBODY, NOBODY)

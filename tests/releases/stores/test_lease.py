@@ -134,6 +134,17 @@ def test_lease_is_lost_to_a_higher_one(repository):
         repository.store.remove(higher)
 
 
+def test_lease_is_lost_to_another_of_its_number(repository):
+    """Whose holder found no lease: this one's file was removed, so that its number was free."""
+    with repository.acquire_lease(ALIVE) as held:
+        [own] = [f"claims/{name}" for name in repository.store.names("claims")]
+        repository.store.remove(own)
+        assert repository.store.create(own, json.dumps({"token": "1" * 32}).encode())
+        with pytest.raises(LostLeaseError):
+            held.check_lease()
+        repository.store.remove(own)
+
+
 def test_lease_that_begins_beside_another_ends_itself(repository, monkeypatch):
     """Which somebody took in the time since the dead one was looked at, and who may be alive."""
     lease_of_a_dead_run(repository)
