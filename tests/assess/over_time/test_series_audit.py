@@ -10,7 +10,7 @@ import pytest
 
 from tclose.assess.over_time import series_audit
 from tclose.assess.over_time.published import Published
-from tclose.assess.over_time.series_audit import _compare, _have_moved
+from tclose.assess.over_time.series_audit import _compare, _have_moved, _place
 from tclose.model.array_types import Int64
 from tclose.passes.series.series_cells import KnownRelease, place_release
 from tclose.releases.manifest.inside_sections import SeriesEntry
@@ -83,6 +83,24 @@ def test_a_person_of_two_rows() -> None:
 def test_other_columns() -> None:
     without = published().confidential.drop_columns(["job"])
     assert _compare(registered(), replace(published(), confidential=without)) == "attributes"
+
+
+def test_all_releases_are_held_to_the_t_of_the_newest() -> None:
+    """But for attributes that it does not have, which stay held to what they were."""
+    before = replace(registered(), limits=(Fraction(1, 2), Fraction(1, 3)))
+    newest = replace(
+        registered(),
+        attributes=("pay",),
+        limits=(Fraction(1, 10),),
+        codes=registered().codes[:1],
+        spaces=registered().spaces[:1],
+    )
+    placed, n_persons = _place([before, newest])
+    assert n_persons == 5
+    assert [one.limits for one in placed] == [
+        (Fraction(1, 10), Fraction(1, 3)),
+        (Fraction(1, 10),),
+    ]
 
 
 def place(stale: list[int]) -> KnownRelease:

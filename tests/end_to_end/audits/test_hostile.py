@@ -140,6 +140,19 @@ def test_folders_of_a_confidential_column_are_found(change, varied):
     assert "partition_by: names a confidential column" in finding
 
 
+def test_noise_that_nothing_is_said_of_is_found(handed_out):
+    """Classes are held to no t of a column with noise, so that it has to be told."""
+    manifest = read_document(handed_out)
+    next(one for one in manifest["columns"] if one["name"] == "charge").update(noised=True)
+    for section in ("privacy", "risk", "figures"):
+        key = "t" if section == "privacy" else "attributes"
+        del manifest[section][key]["charge"]
+    manifest.pop("values")
+    write(handed_out, manifest)
+    [finding] = find(handed_out)
+    assert "noise on other columns than those that have it" in finding
+
+
 def test_edited_figures_are_found(varied):
     """A report is drawn from them: they are as much the rows' as k is."""
     n_edited = 0

@@ -145,6 +145,8 @@ def test_signature_that_claims_the_key_is_found(signed, keys, tmp_path):
     forged = find_signer(str(others.private)).sign((signed / "manifest.json").read_bytes())
     path.write_bytes(forged.replace(others.key_id.encode(), keys.key_id.encode()))
     assert "does not fit" in find(signed, keys)[0]
+    audit = audit_release(signed, read_public_key(keys.public))
+    assert audit.signature == SignatureResult(key_id=keys.key_id, valid=False)
 
 
 @pytest.mark.parametrize(

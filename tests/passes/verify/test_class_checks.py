@@ -19,9 +19,10 @@ from support.tables.random_tables import (
     repeatable,
     starts_of,
 )
-from tclose.model.verification import AttributeResult, ClassSizes, Failure, Verdict
+from tclose.model.verification import Achieved, AttributeResult, ClassSizes, Failure, Verdict
 from tclose.passes.verify.class_checks import ClassChecks, check_classes, decide
-from tclose.privacy.bound_models import NO_MODELS
+from tclose.privacy.bound_models import NO_MODELS, PrivacyModels
+from tclose.privacy.privacy_model import PrivacyModel
 
 TINY = Fraction(1, 10**18)
 
@@ -207,6 +208,25 @@ class TestVerdict:
         assert [failure.what for failure in found.failures] == ["k", "t of income"]
         assert checks.n_violating == (1,)
         assert np.isnan(checks.largest[0])
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("achieved", "found"),
+        [
+            (Achieved(2, 0, 3.0, 3.0), None),
+            (Achieved(2, 1, 1.0, 3.0), "1 classes fail, the worst has 1"),
+            (Achieved(1, 0, 3.0, 3.0), "1 of 2 classes checked"),
+            (Achieved(3, 0, 3.0, 3.0), "3 of 2 classes checked"),
+            (Achieved(), "0 of 2 classes checked"),
+        ],
+    )
+    def test_every_class_has_to_be_measured_by_every_model(
+        self, achieved: Achieved, found: str | None
+    ) -> None:
+        asked = PrivacyModels((PrivacyModel("distinct-l-diversity", "income", Fraction(2)),))
+        failures = verdict(replace(GOOD, models=(achieved,)), privacy_models=asked).failures
+        named = [Failure("distinct-l-diversity of income", "l = 2", found)] if found else []
+        assert list(failures) == named
 
     def test_smaller_classes_are_counted_over_sizes(self) -> None:
         checks = replace(GOOD, size_counts=np.array([[1, 2, 3], [4, 5, 6]]), n_records=32)
