@@ -13,7 +13,7 @@ from support.naive import naive_kernels as naive
 from support.tables.clustering_problems import loss_of, problem_of, problems
 from support.tables.random_tables import repeatable
 from tclose.kernels.clustering.mdav import mdav
-from tclose.kernels.refinement.repair import WAYS
+from tclose.kernels.refinement.repair import WAYS, Way
 from tclose.methods.clustering_problem import Clustering, ClusteringProblem
 from tclose.methods.method import Method
 from tclose.methods.microaggregation import near_starts, starts
@@ -369,3 +369,24 @@ def test_equal_records_are_not_clustered_anew(monkeypatch: pytest.MonkeyPatch) -
         start = choose_start(problem, cut_plainly(problem))
         assert clustered.called == is_clustered
         assert start.labels.size == 40
+
+
+def test_where_the_cheapest_way_leaves_a_lump_another_one_is_taken() -> None:
+    n_records, asked = 24, []
+    problem = problem_of(list(range(n_records)), ["a"] * n_records, list(range(n_records)))
+
+    def merge(
+        _: ClusteringProblem, labels: Int64, __: float, ___: float, ways: list[Way]
+    ) -> Merged:
+        asked.append(list(ways))
+        has_lump = WAYS[-1] not in ways or len(ways) > 1
+        return Merged(np.zeros_like(labels) if has_lump else labels, 1.0, ways[0])
+
+    near = near_of(problem)
+    with (
+        mock.patch.object(near_starts, "merge_above", merge),
+        mock.patch.object(near_starts, "LARGE_CLASS", 2),
+    ):
+        [found] = near.find_beside(FAR, FAR)[:1]
+    assert np.bincount(found.labels).max() < n_records
+    assert asked[: len(WAYS)] == [list(WAYS[n:]) for n in range(len(WAYS))]

@@ -187,7 +187,13 @@ class NearStart:
             lambda rows: cluster_near(self.problem, rows, size, most_records),
         )  # fmt: skip
         merged = merge_above(self.problem, start.labels, most_lost, most_unmerged, ways)
-        return None if merged is None or self._is_lump(merged.labels) else merged
+        while merged is not None and self._is_lump(merged.labels):
+            # Another way may lose little more, and leave no lump.
+            ways = [way for way in ways if way != merged.way]
+            if not ways:
+                return None
+            merged = merge_above(self.problem, start.labels, most_lost, most_unmerged, ways)
+        return merged
 
     def _is_lump(self, labels: Int64) -> bool:
         """Return whether a class has so many of the records that they are of little use."""
