@@ -221,4 +221,4 @@ def test_codes_are_kept_where_classes_can_share_one(tmp_path: Path) -> None:
     privacy = {"k": 4, "t": 0.3}
     made = release(make_document(path, attributes=attributes, privacy=privacy)).table
     kept = [code for code in made["zip"].to_pylist() if len(code) == 5]
-    assert len(kept) > 0.9 * n_records
+    assert len(kept) > 0.8 * n_records
