@@ -14,8 +14,9 @@ from support.tables.clustering_problems import loss_of, problem_of, problems
 from support.tables.random_tables import repeatable
 from tclose.methods.clustering_problem import ClusteringProblem
 from tclose.methods.method import Method
+from tclose.methods.microaggregation import starts
 from tclose.methods.microaggregation.natural_classes import find_natural
-from tclose.methods.microaggregation.near_starts import merge_above
+from tclose.methods.microaggregation.near_starts import NearStart, merge_above
 from tclose.methods.microaggregation.starts import choose_start, cluster_by_subsets
 from tclose.privacy.bound_models import PrivacyModels, bind
 from tclose.privacy.privacy_model import PrivacyModel
@@ -130,6 +131,32 @@ def test_others_that_are_unlike_the_table_keep_the_plain_start() -> None:
     assert loss_of(problem, kept) < loss_of(problem, plain)
     assert merged_loss_of(problem, kept) > loss_of(problem, plain)
     assert sorted(start_of(replace(problem, max_emds=(Fraction(1),)))) != sorted(plain)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(("nearly_as_good", "n_starts"), [(1.0, 1), (1e9, 2)])
+def test_a_long_search_begins_with_the_other_start_too_where_it_is_nearly_as_good(
+    nearly_as_good: float, n_starts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The better one first, with natural classes or without them; beside near ones, too."""
+    monkeypatch.setattr(starts, "NEARLY_AS_GOOD", nearly_as_good)
+    ages = [10] * 12 + list(range(50, 70)) + [30] * 8
+    problem = problem_of(ages, ["a"] * 40, [1, 2, 3, 4] * 10, k=4, limit=Fraction(1, 4), size=5)
+    assert problem.cut is not None
+    plain = cluster_by_subsets(problem.scaled, problem.cut)
+    start = choose_start(problem, plain, "long")
+    both = [start, *start.alike]
+    assert len(both) == n_starts
+    lost = [merged_loss_of(problem, naive.groups(one.labels.tolist())) for one in both]
+    assert lost == sorted(lost)
+    assert lost[-1] <= nearly_as_good * lost[0]
+    assert (plain.labels.tolist() in [one.labels.tolist() for one in both]) == (n_starts == 2)
+    monkeypatch.setattr(NearStart, "find_first", lambda self, loss: self._find_all(loss, loss))
+    near = choose_start(problem, plain, "long")
+    assert near.beside is not None
+    assert [one.labels.tolist() for one in near.beside(start.labels)[0]] == [
+        one.labels.tolist() for one in both
+    ]
 
 
 def test_further_models_count() -> None:

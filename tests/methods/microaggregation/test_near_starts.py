@@ -120,9 +120,12 @@ def test_starts_beside_a_search_lose_little_more_than_it(problem: ClusteringProb
     assert start.block_starts is not None
     assert start.beside is not None
     searched = np.zeros(plain.labels.size, dtype=np.int64)  # whatever a search ends with
-    most = min(
-        near_starts.NEAR_SHARE * lose(problem, start.labels),
-        near_starts.NEAR_SHARE_OF_SEARCHED * lose(problem, searched),
+    most = max(
+        lose(problem, searched),
+        min(
+            near_starts.NEAR_SHARE * lose(problem, start.labels),
+            near_starts.NEAR_SHARE_OF_SEARCHED * lose(problem, searched),
+        ),
     )
     near, loss = near_of(problem), lose(problem, start.labels)
     found = near.find_beside(loss, lose(problem, searched))
@@ -190,6 +193,15 @@ def test_what_loses_nearly_as_little_as_the_best_may_lose_more_than_it() -> None
         best.labels.tolist()
     ]
     assert not near._find_all(0.99 * least, 2 * least)
+
+
+def test_what_loses_less_than_a_search_has_ended_with_is_a_start() -> None:
+    """However little the start lost that was searched: its search can have ended badly."""
+    ages = np.random.default_rng(3).permutation(np.arange(40)).tolist()
+    near = near_of(problem_of(ages, ["a"] * 40, ages, k=4, limit=Fraction(1), size=20))
+    least = lose(near.problem, near.find_beside(FAR, FAR)[0].labels)
+    assert near.find_beside(0.0, 1.01 * least)
+    assert not near.find_beside(0.0, 0.99 * least)
 
 
 def test_clusters_one_of_which_has_too_many_records_are_no_start(

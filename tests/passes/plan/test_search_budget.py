@@ -13,6 +13,7 @@ from tclose.passes.plan.search_budget import (
     LARGEST_PERTURBED,
     LEAN,
     LEAN_LARGE,
+    MORE_PER_RECORD,
     MOST_OF_BLOCK,
     MOST_PER_RECORD,
     OFF,
@@ -59,6 +60,7 @@ class TestEffort:
                 choose_search_budget("fast", size),
                 least_gain=FAST.least_gain,
                 n_perturbed=FAST.n_perturbed,
+                n_more=FAST.n_more,
                 is_compared=FAST.is_compared,
             )
             for size in sizes
@@ -77,20 +79,25 @@ class TestEffort:
         """
         fast, full = (choose_search_budget(said, n_records) for said in ("fast", "full"))
         assert full.n_perturbed >= FULL_TIMES * fast.n_perturbed
+        assert full.n_perturbed >= fast.n_perturbed + fast.n_more
         assert full.n_perturbed >= FULL_PER_RECORD * n_records
         assert full.least_gain <= fast.least_gain
         assert full.is_compared
         of_fast = {
-            name: getattr(fast, name) for name in ("n_perturbed", "least_gain", "is_compared")
+            name: getattr(fast, name)
+            for name in ("n_perturbed", "n_more", "least_gain", "is_compared")
         }
         assert replace(full, **of_fast) == fast
 
     def test_records_of_small_tables_are_perturbed_alike(self) -> None:
         """Larger ones have some seconds for all: those of a million are not perturbed."""
         sizes = [1, 300, 20_000, 30_000, 100_000, LARGEST_PERTURBED, LARGEST_PERTURBED + 1]
-        each = [choose_search_budget("fast", size).n_perturbed / size for size in sizes]
+        budgets = [choose_search_budget("fast", size) for size in sizes]
+        each = [budget.n_perturbed / n for budget, n in zip(budgets, sizes, strict=True)]
         of_all = [FAST.n_perturbed / n for n in sizes[3:-1]]
         assert each == [*[MOST_PER_RECORD] * 3, *of_all, 0]
+        more = [budget.n_more / n for budget, n in zip(budgets, sizes, strict=True)]
+        assert more == [*[MORE_PER_RECORD - MOST_PER_RECORD] * 2, 200 - MOST_PER_RECORD, *[0] * 4]
         assert of_all[-1] >= TIMES  # a pass at least
 
     def test_names_are_in_order(self) -> None:
@@ -162,9 +169,11 @@ class TestToCompare:
             whole = choose_search_budget(said, n_records)
             part = whole.to_compare
             assert part is not None
-            assert (part.n_perturbed, part.least_gain) == (0, GAIN_TO_COMPARE)
-            least_gain, n_perturbed = whole.least_gain, whole.n_perturbed
-            assert replace(part, least_gain=least_gain, n_perturbed=n_perturbed) == whole
+            assert (part.n_perturbed, part.n_more, part.least_gain) == (0, 0, GAIN_TO_COMPARE)
+            of_whole = {
+                name: getattr(whole, name) for name in ("n_perturbed", "n_more", "least_gain")
+            }
+            assert replace(part, **of_whole) == whole
 
     @pytest.mark.parametrize("said", ["off", "lean", 40, "10s"])
     def test_is_none_of_what_no_gain_ends(self, said: str | int) -> None:

@@ -127,7 +127,7 @@ class NearStart:
         These lost so much before a search, and so much after it. Of one size or two, with natural
         classes kept and without, those that lose least first.
         """
-        most_lost = min(NEAR_SHARE * loss, NEAR_SHARE_OF_SEARCHED * searched)
+        most_lost = max(searched, min(NEAR_SHARE * loss, NEAR_SHARE_OF_SEARCHED * searched))
         return self._find_all(most_lost, most_lost)
 
     def _find_all(self, most_lost: float, most_of_each: float) -> list[Clustering]:

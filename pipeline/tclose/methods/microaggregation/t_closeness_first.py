@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class TClosenessFirst(Method):
     """Clusters within t by construction, in blocks of near records."""
 
-    version: ClassVar[int] = 19
+    version: ClassVar[int] = 20
     cuts_by_subsets: ClassVar[bool] = True
     counts_persons: ClassVar[bool] = True
 

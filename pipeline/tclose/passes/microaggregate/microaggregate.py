@@ -243,5 +243,5 @@ MICROAGGREGATE = Pass(
     tasks=(MICROAGGREGATE_TASK, AGGREGATE_TASK),
     own=(ROW_RANGES, UNITED),
     work=microaggregate,
-    version=34,
+    version=35,
 )

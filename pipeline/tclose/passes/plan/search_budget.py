@@ -21,7 +21,8 @@ class SearchBudget:
     ``seconds``: computing time for the whole table, over all workers; ``n_pooled``: neighbours of a
     class that pools are made of, 0 for no pools; ``n_perturbed``: records that are perturbed after
     the rounds, each counted as often as its group is, for the whole table: some seconds, so that
-    small tables are searched thoroughly; ``is_compared``: whether several starts are, where what a
+    small tables are searched thoroughly; ``n_more``: so many more as long as that saves much;
+    ``is_compared``: whether several starts are, where what a
     round saves ends it; ``first``: what the first rounds search by, as many as it has.
     """
 
@@ -35,6 +36,7 @@ class SearchBudget:
     seconds: float | None = None
     n_pooled: int = 10
     n_perturbed: int = 0
+    n_more: int = 0
     is_compared: bool = True
     first: "SearchBudget | None" = None
 
@@ -60,7 +62,7 @@ class SearchBudget:
         """The part of it that several starts are compared by, if a part tells which ends best."""
         if not self.ends_by_gain or not self.is_compared:
             return None
-        return replace(self, n_perturbed=0, least_gain=GAIN_TO_COMPARE)
+        return replace(self, n_perturbed=0, n_more=0, least_gain=GAIN_TO_COMPARE)
 
     @property
     def is_short(self) -> bool:
@@ -108,8 +110,10 @@ LEAN_LARGE = replace(LEAN, block_classes=128, least_exchange=0.015)
 # Perturbations of a group of classes in a pass, which the search of all its pairs comes before.
 TIMES = 4
 # How often fast perturbs a record of a small table, at most, and the records of a table that it
-# perturbs: one pass of a larger one saves little, and takes the time of a round.
+# perturbs: one pass of a larger one saves little, and takes the time of a round. As long as that
+# saves much, each record so many times: two tables of twelve lost a tenth less by it.
 MOST_PER_RECORD, LARGEST_PERTURBED = 150, 500_000
+MORE_PER_RECORD = 300
 # In times what fast perturbs, and each record at least: up to ten times fast's time.
 FULL_TIMES, FULL_PER_RECORD = 13, 55
 UNLIMITED = 10**18
@@ -134,6 +138,9 @@ def choose_search_budget(refine: str | int, n_records: int) -> SearchBudget:
         return replace(
             FAST,
             n_perturbed=n_perturbed,
+            n_more=min(FAST.n_perturbed, MORE_PER_RECORD * n_records) - n_perturbed
+            if n_perturbed
+            else 0,
             least_gain=least_gain,
             is_compared=n_records <= LARGE_TABLE,
         )

@@ -9,8 +9,9 @@ from support.tables.random_tables import distribution_of
 from support.tables.refined_regions import keep, losing_region, refiner_of
 from tclose.kernels.refinement.refine_blocks import measure_classes
 from tclose.passes.microaggregate.search import refine_classes
+from tclose.passes.microaggregate.search import rounds as rounds_module
 from tclose.passes.microaggregate.search.perturb_classes import perturb_classes
-from tclose.passes.microaggregate.search.rounds import Round, is_exhausted
+from tclose.passes.microaggregate.search.rounds import Round, is_exhausted, is_worth_more
 from tclose.passes.plan.search_budget import SearchBudget
 
 
@@ -29,6 +30,28 @@ def test_are_as_many_as_are_paid_for(n_perturbed: int, share: float, n_passes: i
     """Each of 600, 300, 152 or 76 records counts four times, as its group is perturbed."""
     n_rounds = len(refine(0)[1])
     assert len(refine(n_perturbed, share)[1]) == n_rounds + n_passes
+
+
+@pytest.mark.parametrize(("much", "is_more"), [(0.0, True), (1.0, False)])
+def test_go_on_as_long_as_many_save_much(
+    much: float, is_more: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds_module, "MUCH", much)
+    records = losing_region()
+    budget = SearchBudget(40, least_gain=0.1, n_perturbed=48_000)
+    _, usual = refiner_of(records).refine(records.labels, budget, keep)
+    _, more = refiner_of(records).refine(records.labels, replace(budget, n_more=48_000), keep)
+    assert more[: len(usual)] == usual
+    assert (len(more) > 30 + len(usual)) == is_more
+
+
+@pytest.mark.parametrize(
+    ("share", "n_rounds", "expected"),
+    [(0.001, 99, True), (0.0001, 99, False), (0.001, 32, False)],
+)
+def test_many_of_them_save_much(share: float, n_rounds: int, expected: bool) -> None:
+    rounds = [Round((1 - share) ** r, 0.0, (1 - share) ** r) for r in range(n_rounds)]
+    assert is_worth_more(rounds) == expected
 
 
 def test_are_of_classes_that_lose_most_by_turns(monkeypatch) -> None:

@@ -26,6 +26,7 @@ from support.tables.refined_regions import (
     fewer,
     keep,
     largest_emds,
+    losing_region,
     refiner_of,
     regions,
     regions_within,
@@ -37,6 +38,7 @@ from tclose.kernels.refinement.search import LARGEST_MENDED
 from tclose.methods.clustering_problem import group_classes
 from tclose.passes.microaggregate.search.cut_points import orthonormal
 from tclose.passes.microaggregate.search.make_refiners import make_refiner
+from tclose.passes.microaggregate.search.refine_classes import ROOM_OF_BLOCK
 from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
 from tclose.privacy.t_closeness import class_distances
 
@@ -235,35 +237,40 @@ class TestGroups:
         assert sizes.min() >= 1
         assert sizes.max() <= block_classes
 
-    @pytest.mark.parametrize(
-        ("largest", "others"),
-        [(MAX_SEARCHED, [MAX_SEARCHED - 1, 1_000, 300]), (LARGEST_MENDED, [3, 5, 4])],
-    )
-    def test_large_classes_are_left_as_they_are(self, largest: int, others: list[int]) -> None:
-        """The largest, and large ones among small ones."""
-        rng = np.random.default_rng(2)
-        sizes = [largest + 1, largest, *others]
-        n_records = sum(sizes)
-        records = ClassedRecords(
-            rng.random((2, n_records)),
-            np.empty((0, n_records), np.int32),
-            1,
-            np.empty((0, n_records), np.int64),
-            (),
-            (),
-            rng.permutation(np.repeat(np.arange(5), sizes)),
-            3,
-        )
+    def test_of_large_classes_have_room_for_them(self) -> None:
+        """Those that have none are as they were cut; the others are cut anew, near ones again."""
+        rng = np.random.default_rng(5)
+        sizes = np.full(1_000, 20)
+        sizes[::300] = 2_000, 20, 1_500, 900
+        refiner = refiner_of(losing_region())
+        points = rng.random((1_000, 3)), np.empty((1_000, 0), np.int32)
+        groups = refiner._group_classes(points, np.arange(1_000), 512, rng)
+        classes, starts = refiner._cut_wide(points, groups, sizes, rng)
+        assert sorted(classes.tolist()) == list(range(1_000))
+        assert (starts[0], starts[-1]) == (0, 1_000)
+        cut = np.split(classes, starts[1:-1])
+        assert all(sizes[group].max() * group.size <= ROOM_OF_BLOCK for group in cut)
+        assert len(cut) > groups[1].size - 1 == 2
+        sizes[:] = 20
+        same = refiner._cut_wide(points, groups, sizes, rng)
+        assert [one.tolist() for one in same] == [one.tolist() for one in groups]
+
+    def test_those_too_large_are_left_as_they_are(self) -> None:
+        records = classes_of([MAX_SEARCHED + 1, MAX_SEARCHED, MAX_SEARCHED - 1, 1_000, 300])
         labels, _ = refiner_of(records).refine(records.labels, SearchBudget(1), keep, 1.0)
         assert np.flatnonzero(labels == 0).tolist() == records.classes[0]
         for c in range(1, 5):
             assert np.flatnonzero(labels == c).tolist() != records.classes[c]
-        if largest < MAX_SEARCHED:
-            return
         # Two that are too large: there is none to search.
         pair = relabel(records, [records.classes[0], list(chain(*records.classes[1:]))])
         kept, _ = refiner_of(pair).refine(pair.labels, SearchBudget(2), keep, 1.0)
         assert kept.tolist() == pair.labels.tolist()
+
+    def test_large_ones_among_small_are_searched(self) -> None:
+        records = classes_of([LARGEST_MENDED + 1, LARGEST_MENDED, 3, 5, 4])
+        labels, _ = refiner_of(records).refine(records.labels, SearchBudget(1), keep, 1.0)
+        for c in range(5):
+            assert np.flatnonzero(labels == c).tolist() != records.classes[c]
 
     @repeatable
     @given(st.integers(1, 8), seeds)
@@ -275,3 +282,18 @@ class TestGroups:
         q, r = np.linalg.qr(rows.T)
         expected = (q * np.sign(np.diag(r))).T
         np.testing.assert_allclose(made, expected, rtol=0, atol=1e-9)
+
+
+def classes_of(sizes: list[int]) -> ClassedRecords:
+    """Classes of so many records of two numbers, drawn, held to no t."""
+    rng, n_records = np.random.default_rng(2), sum(sizes)
+    return ClassedRecords(
+        rng.random((2, n_records)),
+        np.empty((0, n_records), np.int32),
+        1,
+        np.empty((0, n_records), np.int64),
+        (),
+        (),
+        rng.permutation(np.repeat(np.arange(len(sizes)), sizes)),
+        3,
+    )

@@ -50,6 +50,7 @@ from tclose.passes.microaggregate.search.rounds import (
     is_exhausted,
     is_hopeless,
     is_little,
+    is_worth_more,
     is_worth_pools,
 )
 from tclose.passes.plan.search_budget import (
@@ -66,8 +67,9 @@ NO_PERSONS = np.empty(0, dtype=np.int64)
 # what is near a stray is near its class's centre, or nearly.
 BY_TURNS = (CENTRE, FARTHEST, CENTRE, DRAWN)
 SWEEPS_OF_MENDING = 4
-# Classes above `LARGEST_MENDED` are searched up to so many times the median size of all.
-MUCH_LARGER = 8
+# Records for which a block of classes has room, all of them as large as its largest: one with a
+# class that is much larger than the others has the fewer of them.
+ROOM_OF_BLOCK = 204_800
 # Records of rounds that need not save what others have to, where there is no t; each in each round.
 FREE_RECORDS, FREE_PER_RECORD = 200_000, 150
 # Of the classes that lose anything, the share that is perturbed in each pass: those that lose most.
@@ -150,7 +152,8 @@ class Refiner:
             labels, is_open = self._run_rounds(labels, search_budget, merge, clock, state, n_free)
         if is_open and n_perturbed:
             with part_of_task(*of_passes):
-                labels = self._perturb(labels, n_perturbed, clock, state)
+                n_more = search_budget.n_more * share
+                labels = self._perturb(labels, n_perturbed, n_more, clock, state)
         return labels, tuple(state.rounds)
 
     def _run_rounds(
@@ -196,11 +199,12 @@ class Refiner:
         return labels, True
 
     def _perturb(
-        self, labels: Int64, n_perturbed: float, clock: Clock, state: SearchState
+        self, labels: Int64, n_perturbed: float, n_more: float, clock: Clock, state: SearchState
     ) -> Int64:
         """Perturb near classes, pass by pass, as long as that saves anything.
 
-        ``n_perturbed``: records that are perturbed, each counted as often as its group is.
+        ``n_perturbed``: records that are perturbed, each counted as often as its group is;
+        ``n_more``: after them, as long as that saves much.
         """
         first = len(state.rounds) - 1
         order, starts = group_classes(labels)
@@ -209,7 +213,8 @@ class Refiner:
             share = MOST_LOSING[state.n_passes % len(MOST_LOSING)]
             losing = self._choose_losing(losses, starts, share)
             n_records = TIMES * int(np.diff(starts)[losing].sum())
-            if losing.size < 2 or state.n_perturbed + n_records > n_perturbed:
+            most = n_perturbed + (n_more if is_worth_more(state.rounds[first:]) else 0.0)
+            if losing.size < 2 or state.n_perturbed + n_records > most:
                 break
             rng = self._make_rng(state.n_done)
             points = self.represent(order, starts, state.n_done, rng.random(starts.size - 1))
@@ -224,7 +229,7 @@ class Refiner:
             order, starts = group_classes(labels)
             losses, largest = self._measure_classes(order, starts)
             state.rounds.append(Round.measured(losses, largest))
-            tell_share(spent or state.n_perturbed / n_perturbed)
+            tell_share(spent or state.n_perturbed / (n_perturbed + n_more))
         return labels
 
     @property
@@ -240,14 +245,11 @@ class Refiner:
         return np.sort(most_first[: math.ceil(share * losing.size)])
 
     def _choose_searched(self, sizes: Int64) -> Int64:
-        """Choose the classes that are searched: large ones where many are, as blocks are so wide.
+        """Choose the classes that are searched.
 
         Where persons are counted, that is done pair by pair, and large ones are left.
         """
-        if self.persons.size:
-            return np.flatnonzero(sizes <= LARGEST_MENDED)
-        most = min(MAX_SEARCHED, MUCH_LARGER * float(np.median(sizes)))
-        return np.flatnonzero(sizes <= max(LARGEST_MENDED, most))
+        return np.flatnonzero(sizes <= (LARGEST_MENDED if self.persons.size else MAX_SEARCHED))
 
     def repair(self, labels: Int64, block_starts: Int64) -> Int64:
         """Work off what is above t within the blocks, which are balanced, at any loss.
@@ -305,6 +307,7 @@ class Refiner:
         sizes = np.diff(starts)[searched]
         block_classes = count_block_classes(search_budget, float(sizes.mean()))
         groups = self._group_classes(points, searched, block_classes, rng)
+        groups = self._cut_wide(points, groups, np.diff(starts), rng)
         records = self.as_kernels_take(int(sizes.max()))
         labels = labels.copy()
         budget = search_budget
@@ -351,6 +354,23 @@ class Refiner:
         of_searched = points[0][searched], points[1][searched]
         order, starts = cut_points(of_searched, self.weights, self.n_levels, block_classes, rng)
         return searched[order], starts
+
+    def _cut_wide(
+        self,
+        points: tuple[Float64, NDArray[np.int32]],
+        groups: tuple[Int64, Int64],
+        sizes: Int64,
+        rng: np.random.Generator,
+    ) -> tuple[Int64, Int64]:
+        """Cut groups anew that have a class so large that there is no room for so many like it."""
+        parts: list[tuple[Int64, Int64]] = []
+        for group in np.split(groups[0], groups[1][1:-1]):
+            n_classes = max(2, ROOM_OF_BLOCK // int(sizes[group].max()))
+            is_wide = group.size > n_classes
+            whole = group, np.array([0, group.size])
+            parts.append(self._group_classes(points, group, n_classes, rng) if is_wide else whole)
+        counts = np.concatenate([np.diff(starts) for _, starts in parts])
+        return np.concatenate([order for order, _ in parts]), np.append(0, np.cumsum(counts))
 
     def _lose_much(self, before: Int64, merged: Int64, least_gain: float) -> bool:
         """Return whether merging classes lost what a round has to save, which one may recover."""

@@ -13,6 +13,8 @@ from tclose.passes.plan.search_budget import SearchBudget
 
 # Share of the usual loss that so many passes of perturbations have to save on average.
 MANY_PASSES, NEXT_TO_NOTHING = 32, 0.000003
+# The same, above which more of them are worth their time than every table has.
+MUCH = 0.0003
 # Share of the usual loss that rounds save by exchanges alone, above which no pools are cut.
 GAIN_WITHOUT_POOLS = 0.05
 # Share of the classes that lose anything of which the loss is not usual: those that lose most.
@@ -130,6 +132,11 @@ def is_little(rounds: list[Round], search_budget: SearchBudget) -> bool:
 def is_exhausted(rounds: list[Round]) -> bool:
     """Return whether many passes of perturbations saved next to nothing."""
     return len(rounds) > MANY_PASSES and _save_little(rounds, MANY_PASSES, NEXT_TO_NOTHING)
+
+
+def is_worth_more(rounds: list[Round]) -> bool:
+    """Return whether many passes of perturbations saved much."""
+    return len(rounds) > MANY_PASSES and not _save_little(rounds, MANY_PASSES, MUCH)
 
 
 def still_saves(rounds: Sequence[Round]) -> float:
