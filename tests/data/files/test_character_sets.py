@@ -104,3 +104,10 @@ def test_bytes_of_no_text(data, encoding, tmp_path) -> None:
     path.write_bytes(data)
     with pytest.raises(DataError, match=r"a\.csv: holds bytes that are no text in"):
         read(path, encoding)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16-le", "utf-16"])
+def test_a_mark_of_utf8_under_another_encoding(encoding, tmp_path) -> None:
+    """The first column would be called by the mark, and other letters would be wrong."""
+    with pytest.raises(DataError, match=r"a.csv: begins with a byte order mark of UTF-8.*utf-8, "):
+        read(write(tmp_path / "a.csv", "utf-8-sig"), encoding)

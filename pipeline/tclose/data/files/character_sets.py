@@ -50,11 +50,17 @@ def settle_encoding(stream: BinaryIO, name: str, encoding: str) -> str:
     Raises
     ------
     DataError
-        No byte order is said, or one that the encoding has not.
+        No byte order is said, or one that the encoding has not; or the file is marked as UTF-8.
     """
     stream.seek(0)
-    mark = stream.read(2)
+    first = stream.read(len(codecs.BOM_UTF8))
     stream.seek(0)
+    mark = first[:2]
+    if encoding != UTF8 and first == codecs.BOM_UTF8:
+        raise DataError(
+            f"file {name}: begins with a byte order mark of UTF-8, and is read as {encoding}; "
+            "give input.encoding: utf-8, or take the mark out if the file is of the other encoding"
+        )
     if encoding != "utf-16":
         if _MARKS.get(mark, encoding) != encoding:
             raise DataError(
