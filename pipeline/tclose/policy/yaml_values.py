@@ -56,6 +56,11 @@ _REMEDIES = {
     "cannot start any token": "put a text that begins with this character in quotes",
     "mapping values are not allowed": "put a text with a colon and a blank in quotes, or correct "
     "the indentation",
+    "but found '<scalar>'": "put a text that begins with a brace, a bracket or a quote, and goes "
+    'on after it, in quotes as a whole, as in path: "{as_of}/*.csv"',
+    "but got '{'": 'put a text with a brace in it in quotes, as in path: "data/{as_of}.csv"',
+    "or '}', but got '<scalar>'": "put a text with a brace in it in quotes, as in path: "
+    '"{as_of}/*.csv", or put a comma between two keys',
     "a single document": "leave out the line ---, and what is below it",
 }
 
