@@ -134,6 +134,12 @@ WEAKER_PROMISE = WarningKind(
     "ask what the earlier release asked until its window has passed; accept the number where "
     "whoever relies on the earlier one knows of it",
 )
+DATES_AHEAD = WarningKind(
+    "TC-W020",
+    "years of two digits that are read as some to come",
+    "write years with four digits in the data; accept the number where days to come are meant, as "
+    "those on which contracts end",
+)
 
 KINDS = {
     kind.code: kind
@@ -157,5 +163,6 @@ KINDS = {
         CARRIED_DISTINCT,
         WRITTEN_APART,
         WEAKER_PROMISE,
+        DATES_AHEAD,
     )
 }

@@ -1,5 +1,7 @@
 """Spellings of numbers and dates: what is read, what is refused, and what stays text."""
 
+from datetime import date
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from tclose.data.files.text_formats import (
     TextFormat,
     check_date_format,
+    count_ahead,
     has_separators,
     rewrite_texts,
 )
@@ -113,3 +116,20 @@ def test_columns_without_values() -> None:
 def test_plain_columns_are_not_touched() -> None:
     column = pa.chunked_array([["1.5", "06.01.2021"]])
     assert rewrite_texts(column, TextFormat()) is column
+
+
+@pytest.mark.parametrize(
+    ("texts", "date_format", "n_ahead"),
+    [
+        (["02.12.26", "01.12.26", "31.12.68", "31.12.68", "01.01.69", None], "%d.%m.%y", 3),
+        (["2.12.26 07:00", "1.12.26 23:59"], "%d.%m.%y %H:%M", 1),
+        (["2068-01-01", "x", ""], "%d.%m.%y", 0),  # four digits say the century
+        (["02.12.2068"], "%d.%m.%Y", 0),
+        (["1.5"], None, 0),
+        ([None], "%d.%m.%y", 0),
+    ],
+)
+def test_years_of_two_digits_that_are_to_come(texts, date_format, n_ahead):
+    column = pa.chunked_array([texts], pa.string())
+    spelled = TextFormat(date_format=date_format)
+    assert count_ahead(column, spelled, date(2026, 12, 1)) == n_ahead

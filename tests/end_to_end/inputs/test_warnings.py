@@ -72,6 +72,25 @@ class TestCases:
         right = write(tmp_path, roles, input={"date_format": "%d.%m.%Y"})
         assert planned(capsys, right) == {}
 
+    def test_years_of_two_digits_that_are_read_as_some_to_come(self, tmp_path, capsys, monkeypatch):
+        years = RNG.integers(1930, 2000, N).tolist()
+        born = [f"{i % 28 + 1:02}.03.{year % 100:02}" for i, year in enumerate(years)]
+        monkeypatch.setitem(COLUMNS, "birth", born)
+        roles = {"birth": QUASI, "sex": QUASI, "grade": SECRET}
+        policy = write(tmp_path, roles, input={"date_format": "%d.%m.%y"})
+        said = planned(capsys, policy)
+        assert said.keys() == {"TC-W020"}
+        assert said["TC-W020"]["columns"] == ["birth"]
+        n_ahead = sum(year < 1969 for year in years)
+        found = f"column 'birth': {n_ahead} of {N} dates, in payroll.csv, have years of two digits"
+        assert found in said["TC-W020"]["message"]
+        assert main(["run", policy, "--quiet"]) == 0
+        assert f"warning TC-W020: {found}" in capsys.readouterr().err
+        past = [f"{day[:6]}{year}" for day, year in zip(born, years, strict=True)]
+        monkeypatch.setitem(COLUMNS, "birth", past)
+        policy = write(tmp_path, roles, input={"date_format": "%d.%m.%Y"})
+        assert "TC-W020" not in planned(capsys, policy)
+
     def test_a_postcode_is_a_code_of_which_little_would_be_left(self, tmp_path, capsys):
         said = planned(capsys, write(tmp_path, {"postcode": QUASI, "grade": SECRET}))
         assert said.keys() == {"TC-W001"}

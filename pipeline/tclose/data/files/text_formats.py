@@ -6,6 +6,7 @@ where the decimal mark is a comma.
 
 import re
 from dataclasses import dataclass
+from datetime import date
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -121,6 +122,20 @@ def date_pattern(date_format: str) -> str:
         digits = _DIGITS.get(directive, r"\d{2}" if beside else r"\d{1,2}")
         parts.append(f"(?P<{directive}>{digits})" if directive else re.escape(plain))
     return f"^{''.join(parts)}$"
+
+
+def count_ahead(column: pa.ChunkedArray, text_format: TextFormat, today: date) -> int:
+    """Count the texts with years of two digits that are read as days after today.
+
+    Those of births may be: 45 is 2045.
+    """
+    if "%y" not in (text_format.date_format or ""):
+        return 0
+    counted = column.drop_null().combine_chunks().value_counts()
+    days = pc.utf8_slice_codeunits(
+        _rewrite_dates(counted.field("values"), str(text_format.date_format)), 0, 10
+    )
+    return int(pc.sum(counted.field("counts").filter(pc.greater(days, str(today)))).as_py() or 0)
 
 
 def _rewrite_dates(texts: pa.Array, date_format: str) -> pa.Array:

@@ -22,8 +22,9 @@ class TextCounts:
 
     ``n_times``: times without a zone, dates among them; ``n_fine``: the same to the nanosecond;
     ``n_dated``: whatever has the form of a date, be there such a day or not; ``n_long``: integers
-    of more than 18 digits; ``n_wide``: of 16 to 18; ``rough``: decimals of more digits than floats
-    hold, as `rough_decimals` has them.
+    of more than 18 digits; ``n_wide``: of 16 to 18; ``n_ahead``: dates with years of two digits
+    that are read as days to come; ``rough``: decimals of more digits than floats hold, as
+    `rough_decimals` has them.
     """
 
     n_values: int = 0
@@ -37,6 +38,7 @@ class TextCounts:
     n_dated: int = 0
     n_long: int = 0
     n_wide: int = 0
+    n_ahead: int = 0
     rough: bytes = b""
 
     def merge(self, other: "TextCounts") -> "TextCounts":

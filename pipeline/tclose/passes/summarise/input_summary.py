@@ -13,7 +13,7 @@ from tclose.model.array_types import Int64
 from tclose.model.attributes import Column
 from tclose.model.grouping import ROOT
 from tclose.model.input_pieces import Partition
-from tclose.passes.summarise.records import Source
+from tclose.passes.summarise.records import DatesAhead, Source
 from tclose.passes.summarise.streaming import join_samples
 from tclose.passes.summarise.summarise_task import PartitionSummary
 from tclose.runtime.artifacts.artifacts import Artifact
@@ -26,7 +26,7 @@ class InputSummary:
 
     ``scale_keys``: of the columns whose scale is measured, sampled keys, ascending; ``sampled``: of
     the deciding columns, a number for each value of some records, equal where values are;
-    ``carried``: the same of the others.
+    ``carried``: the same of the others; ``ahead``: dates that are read as days to come.
     """
 
     source: Source
@@ -36,6 +36,7 @@ class InputSummary:
     scale_keys: dict[str, Keys] = field(default_factory=dict)
     sampled: dict[str, Int64] = field(default_factory=dict)
     carried: dict[str, Int64] = field(default_factory=dict)
+    ahead: tuple[DatesAhead, ...] = ()
 
 
 def merge_summaries(source: Source, pieces: list[PartitionSummary]) -> InputSummary:
@@ -99,5 +100,5 @@ def _group(column: Column, counted: ColumnSummary | None) -> Column:
     return replace(column, attribute=replace(column.attribute, taxonomy=rows))
 
 
-INPUT_SUMMARY = Artifact("summary", InputSummary, version=5)
+INPUT_SUMMARY = Artifact("summary", InputSummary, version=6)
 PARTITIONS = Artifact("partitions", tuple[Partition, ...], version=4)

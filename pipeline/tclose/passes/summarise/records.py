@@ -68,6 +68,19 @@ class Source:
         return tuple(c for c in self.columns if c.is_held_to_t)
 
 
+@dataclass(frozen=True)
+class DatesAhead:
+    """Dates of a column with years of two digits that are read as days to come.
+
+    ``n_ahead`` of ``n_values``; ``files``: names of those that have some.
+    """
+
+    column: str
+    n_ahead: int
+    n_values: int
+    files: tuple[str, ...]
+
+
 SOURCE = Artifact("source", Source, version=3)
 
 

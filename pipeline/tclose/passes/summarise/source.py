@@ -26,7 +26,7 @@ from tclose.model.column_terms import Role
 from tclose.model.input_pieces import Partition
 from tclose.passes.plan.class_sizes import choose_class_size
 from tclose.passes.plan.coarse_tree import sample_size
-from tclose.passes.summarise.records import Source
+from tclose.passes.summarise.records import DatesAhead, Source
 from tclose.passes.summarise.summarise_task import INFER_TASK
 from tclose.policy.policy import Policy
 from tclose.runtime.pipeline import PassContext
@@ -134,15 +134,15 @@ def _find_close(name: str, names: Sequence[str]) -> str:
 
 def type_columns(
     context: PassContext, contents: list[FileContent], attributes: Sequence[Attribute]
-) -> tuple[tuple[Partition, ...], dict[str, pa.DataType]]:
-    """Partitions with their positions, and the type of each column."""
+) -> tuple[tuple[Partition, ...], dict[str, pa.DataType], tuple[DatesAhead, ...]]:
+    """Partitions with their positions, the type of each column, and dates that are to come."""
     policy, schema = context.run.policy, contents[0].schema
     is_parquet = contents[0].file.format == "parquet"
     partitions = cut_parquet(contents) if is_parquet else csv_partitions(contents)
     if not partitions:  # whose columns may have any type
         raise DataError(f"input {policy.input.shown}: has no records")
     if is_parquet:
-        return partitions, {a.name: schema.field(a.name).type for a in attributes}
+        return partitions, {a.name: schema.field(a.name).type for a in attributes}, ()
     names = tuple(a.name for a in attributes)
     reading = _reading(policy, schema, dict.fromkeys(names, pa.string()))
     items = [(partition, reading) for partition in partitions]
@@ -151,7 +151,23 @@ def type_columns(
         attribute.name: _infer_type(attribute, partitions, [counts for _, counts in counted])
         for attribute in attributes
     }
-    return place_partitions(partitions, [n for n, _ in counted]), types
+    ahead = tuple(find_ahead(types, partitions, [counts for _, counts in counted]))
+    return place_partitions(partitions, [n for n, _ in counted]), types, ahead
+
+
+def find_ahead(
+    types: Mapping[str, pa.DataType],
+    partitions: Sequence[Partition],
+    counted: Sequence[Mapping[str, TextCounts]],
+) -> Iterator[DatesAhead]:
+    """Find columns of dates whose years of two digits are read as some to come."""
+    for name, dtype in types.items():
+        of_chunks = [counts[name] for counts in counted]
+        merged = merge_in_tree(TextCounts.merge, of_chunks)
+        if merged.n_ahead and pa.types.is_temporal(dtype):
+            pairs = zip(partitions, of_chunks, strict=True)
+            files = tuple(dict.fromkeys(p.name for p, counts in pairs if counts.n_ahead))
+            yield DatesAhead(name, merged.n_ahead, merged.n_values, files)
 
 
 def _infer_type(

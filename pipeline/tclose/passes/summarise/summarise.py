@@ -1,6 +1,7 @@
 """The summarise pass: counts of every partition, merged; data that cannot be used are refused."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tclose.data.files.input_partitions import name_files
 from tclose.data.files.inspection import FileContent
@@ -77,7 +78,7 @@ def _summarise(context: PassContext) -> None:
             f"working files {context.workspace.root.parent}: not every worker sees them; put them, "
             "and the input, on storage that all share (engine.work_path says where they go)"
         )
-    partitions, types = type_columns(context, contents, attributes)
+    partitions, types, ahead = type_columns(context, contents, attributes)
     columns = tuple(resolve_prepared(a, types[a.name]) for a in attributes)
     for column in columns:
         if column.attribute.noise is not None:
@@ -101,7 +102,7 @@ def _summarise(context: PassContext) -> None:
     context.write(SOURCE, summary.source)
     context.write(SERIES, series)
     context.write(SUPPRESSION, suppression)
-    context.write(INPUT_SUMMARY, summary)
+    context.write(INPUT_SUMMARY, replace(summary, ahead=ahead))
 
 
 def _check_sizes(context: PassContext, contents: Sequence[FileContent]) -> None:

@@ -1,13 +1,14 @@
 """Pass 1: what is in the input, partition by partition, and its confidential values merged."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tclose.data.files.input_partitions import Reading, read_partition
-from tclose.data.files.text_formats import TextFormat, rewrite_texts
+from tclose.data.files.text_formats import TextFormat, count_ahead, rewrite_texts
 from tclose.data.files.type_inference import TextCounts, count_texts
 from tclose.data.keys import Keys, to_keys
 from tclose.data.value_counts import (
@@ -54,10 +55,13 @@ def count_types(partition: Partition, reading: Reading) -> tuple[int, dict[str, 
     """Records of a CSV chunk that is read as texts, and how those of each column read."""
     table = read_partition(partition, reading)
     formats = dict(reading.formats)
-    counts = {
-        name: count_texts(rewrite_texts(table[name], formats.get(name, TextFormat())))
-        for name in table.column_names
-    }
+    today = datetime.now(UTC).date()
+    counts = {}
+    for name in table.column_names:
+        text_format = formats.get(name, TextFormat())
+        counted = count_texts(rewrite_texts(table[name], text_format))
+        n_ahead = count_ahead(table[name], text_format, today)
+        counts[name] = replace(counted, n_ahead=n_ahead)
     return len(table), counts
 
 
@@ -195,7 +199,7 @@ def distribute_task(workspace: Workspace, item: DistributeInput, pending: Pendin
     return merged.values.size
 
 
-INFER_TASK = Task("infer", "finding types", infer_task)
+INFER_TASK = Task("infer", "finding types", infer_task, version=2)
 SUMMARISE_TASK = Task(
     "summarise",
     "summarising",

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tclose.data.files.text_formats import rewrite_texts
+from tclose.data.files.text_formats import count_ahead
 from tclose.data.keys import MAX_DECIMAL_DIGITS, has_float_keys, is_text, plain_type
 from tclose.model.column_terms import Kind
 from tclose.policy.suggest.column_profile import ColumnProfile
@@ -37,13 +37,9 @@ def describe_refused(profile: ColumnProfile, column: pa.ChunkedArray) -> Iterato
 
 def describe_centuries(profile: ColumnProfile, column: pa.ChunkedArray) -> Iterator[str]:
     """Tell of years of two digits that are read as some to come, as those of births may be."""
-    date_format = profile.text_format.date_format or ""
-    if profile.kind is not Kind.DATE or "%y" not in date_format:
+    if profile.kind is not Kind.DATE or not is_text(column.type):
         return
-    texts = rewrite_texts(pc.drop_null(column), profile.text_format)
-    dated = texts.filter(pc.match_substring_regex(texts, r"^\d{4}-"))  # not what is missing
-    days = pc.utf8_slice_codeunits(dated, 0, 10)
-    n_ahead = pc.sum(pc.greater(days, datetime.now(UTC).date().isoformat())).as_py() or 0
+    n_ahead = count_ahead(column, profile.text_format, datetime.now(UTC).date())
     if n_ahead:
         yield (
             f"{n_ahead:,} dates read as days to come, as years of two digits below 69 are of this "
