@@ -140,6 +140,13 @@ DATES_AHEAD = WarningKind(
     "write years with four digits in the data; accept the number where days to come are meant, as "
     "those on which contracts end",
 )
+COLUMN_LOST = WarningKind(
+    "TC-W021",
+    "a quasi-identifier of which next to nothing is left",
+    "take another aggregate for it, a larger weight, or a taxonomy with larger groups below the "
+    "uppermost; ask a smaller k, or a larger t; make fewer columns quasi-identifiers; or leave it "
+    "out, if nobody needs it",
+)
 
 KINDS = {
     kind.code: kind
@@ -164,5 +171,6 @@ KINDS = {
         WRITTEN_APART,
         WEAKER_PROMISE,
         DATES_AHEAD,
+        COLUMN_LOST,
     )
 }

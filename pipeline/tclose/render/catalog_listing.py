@@ -12,6 +12,7 @@ from tclose.releases.manifest.internal_manifest import (
     PersonTracesSection,
     Utility,
 )
+from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.releases.manifest.privacy_sections import Privacy
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import Count, Section
@@ -69,6 +70,7 @@ class ShownRelease(Section):
     utility: Utility | None
     person_traces: PersonTracesSection | None
     over_time: SeriesSection | None
+    warnings: list[PlanWarning]
     signed_by: str | None
 
 
@@ -134,5 +136,6 @@ def describe_release(release: Location, manifest: Manifest, *, is_current: bool)
         utility=None if internal is None else internal.utility,
         person_traces=None if internal is None else internal.person_traces,
         over_time=None if internal is None else internal.over_time,
+        warnings=[] if internal is None else list(internal.warnings),
         signed_by=find_signing_key(release),
     )

@@ -95,6 +95,9 @@ def report_one(release: ShownRelease) -> str:
             "together with the series (internal)",
             render_table(series_rows(release.over_time)),
         ]
+    if release.warnings:
+        warned = [(one.code, f"{one.message}; {one.remedy}") for one in release.warnings]
+        lines += ["", "warnings (internal)", render_table(warned)]
     if release.utility is not None:
         lines += [
             "",

@@ -91,6 +91,33 @@ class TestCases:
         policy = write(tmp_path, roles, input={"date_format": "%d.%m.%Y"})
         assert "TC-W020" not in planned(capsys, policy)
 
+    def test_days_of_which_all_classes_release_the_group_of_all(
+        self, tmp_path, capsys, monkeypatch
+    ):
+        monkeypatch.setitem(COLUMNS, "birth", [str(day) for day in DAYS])
+        roles = {
+            "birth": {"role": QUASI, "calendar": ["month", "year"]},
+            "sex": QUASI,
+            "salary": SECRET,
+        }
+        read = {"decimal": ",", "thousands": "."}
+        policy = write(tmp_path, roles, input=read, privacy={"k": 40, "t": 0.1})
+        said = planned(capsys, policy)
+        assert said["TC-W021"]["columns"] == ["birth"]
+        assert main(["run", policy, "--quiet"]) == 0
+        found = "TC-W021: column 'birth': the release loses 100.0% of what"
+        assert found in capsys.readouterr().err
+        assert main(["show", str(tmp_path / "releases/payroll")]) == 0
+        assert found.replace(": column", "  column") in capsys.readouterr().out
+        [report] = (tmp_path / "releases").glob("payroll/*/internal/report.html")
+        assert "TC-W021" in report.read_text()
+        for command in ("plan", "run"):
+            strict = ["--strict", "--set", "engine.accepted_warnings=[TC-W006, TC-W014]"]
+            assert main([command, policy, "--quiet", *strict, "--set", "privacy.k=41"]) == 3
+            assert "TC-W021" in capsys.readouterr().err
+        finer = write(tmp_path, roles | {"birth": QUASI}, input=read)
+        assert "TC-W021" not in planned(capsys, finer)
+
     def test_a_postcode_is_a_code_of_which_little_would_be_left(self, tmp_path, capsys):
         said = planned(capsys, write(tmp_path, {"postcode": QUASI, "grade": SECRET}))
         assert said.keys() == {"TC-W001"}

@@ -20,10 +20,12 @@ from tclose.methods.scaling import find_shares_lost
 from tclose.model.array_types import Float64, Int64
 from tclose.passes.plan.notices.costs.run_scope import find_scope
 from tclose.passes.plan.notices.costs.step_costs import estimate_run
+from tclose.passes.plan.notices.lost_columns import warn_of_lost
 from tclose.passes.plan.plan import Plan
 from tclose.passes.release import deciding, describe_decided
 from tclose.passes.series.headroom import share_of_classes_left
 from tclose.policy.policy import Policy
+from tclose.policy.warning_kinds import ONE_CLASS
 from tclose.releases.manifest.plan_document import (
     CostEstimate,
     PlanDocument,
@@ -36,6 +38,7 @@ from tclose.releases.manifest.privacy_summary import three_digits
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import INSPECTION
 from tclose.runtime.scratch import scratch_folder
+from tclose.runtime.strictness import refuse_warnings
 
 LEAST_SAMPLED = 100  # fewer say nothing
 
@@ -65,6 +68,7 @@ def plan_ahead(
         if n_sampled:
             expected = expect_losses(run, plan, scratch, n_sampled, progress)
             document = _add_losses(document, plan.encodings, expected)
+            refuse_warnings(document.warnings, policy.engine)
             exposure = expect_exposure(run, plan, scratch, n_sampled, progress)
             document = _add_exposure(document, exposure)
             if not isinstance(expected, str) and not expected.is_faster:
@@ -113,6 +117,9 @@ def _add_losses(
         for column in document.columns
     )
     changed: dict[str, object] = {"expected_loss": loss, "columns": columns}
+    if not any(one.code == ONE_CLASS.code for one in document.warnings):
+        lost = warn_of_lost(encodings, expected.kept, is_expected=True)
+        changed["warnings"] = (*document.warnings, *lost)
     if document.over_time is not None:
         changed["over_time"] = _expect_classes_left(document.over_time, expected.class_sizes)
     if expected.with_all is not None and document.suppression is not None:

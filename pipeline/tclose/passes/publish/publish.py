@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from tclose.passes.microaggregate.aggregate_task import REGION_RESULTS
 from tclose.passes.microaggregate.analyses.workload import WORKLOAD
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES
 from tclose.passes.plan.describe_plan import describe_plan
+from tclose.passes.plan.notices.lost_columns import warn_of_lost
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, find_late_draws
 from tclose.passes.plan.notices.plan_warnings import (
     PLAN_WARNINGS,
@@ -41,6 +43,7 @@ from tclose.passes.verify.key_range_task import KEY_RANGES, RELEASED
 from tclose.passes.verify.verdict import VERDICT
 from tclose.releases.lineage.run_events import Lineage
 from tclose.releases.manifest.internal_manifest import MadeBy
+from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.provenance import who
 from tclose.releases.report.internal_report import write_internal_report
@@ -81,6 +84,7 @@ def publish(context: PassContext) -> None:
     late_warnings = (
         *drawn_meanwhile,
         *warn_of_unmeasured(record.utility),
+        *_warn_of_lost(record),
         *warn_of_siblings(record.siblings),
     )
     report_warnings(late_warnings, run.policy.engine, context.progress)
@@ -99,6 +103,14 @@ def publish(context: PassContext) -> None:
     _make_current(run)
     lineage_events.report(lineage, context.progress)
     run.repository.clear_work()
+
+
+def _warn_of_lost(record: ReleaseRecord) -> Iterator[PlanWarning]:
+    """Find columns of which next to nothing is left; where all are lost, that has been told."""
+    plan = record.plan
+    if record.verdict.sizes.n_classes > len(plan.release_partitions):
+        losses = list(record.loss.per_attribute.values())  # in the plan's order
+        yield from warn_of_lost(plan.encodings, losses)
 
 
 def _check_series(run: Run, series: tuple[SeriesLink, ...]) -> None:
