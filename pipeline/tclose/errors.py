@@ -61,6 +61,10 @@ class NotInstalledError(UsageError):
     """A release was made with a model or a format of a distribution that is not installed here."""
 
 
+class UndecidedError(UsageError):
+    """Nothing that was checked is wrong, and the rest can be checked no more."""
+
+
 class PolicyError(TcloseError):
     """The policy is not well formed, or contradicts itself."""
 

@@ -25,10 +25,12 @@ from tclose.errors import (
     OutputError,
 )
 from tclose.policy.policy import parse_policy
-from tclose.releases.catalog.prune import plan_pruning
+from tclose.releases.catalog.prune import plan_pruning, prune
+from tclose.releases.repository.operations_log import FILE, write_line
 from tclose.releases.repository.repository import ReleaseRepository
 from tclose.releases.series.register_file import read_register, write_register
 from tclose.releases.series.series_history import find_held
+from tclose.releases.signatures.seals import SEAL_FILE
 from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -266,6 +268,58 @@ def test_audit_misses_every_release_of_the_window(copied: SeriesMonths, month: i
     findings = add_series(audit_release(last.folder)).findings
     named = f"series: release number {month + 1} is not in the output folder"
     assert [one.startswith(named) for one in findings] == ([True] if month else [])
+
+
+@pytest.fixture
+def pruned(copied: SeriesMonths) -> tuple[ReleaseRepository, list[Released]]:
+    """Months of one name, held together by twos; the first two were removed as the rules allow."""
+    shutil.rmtree(copied.folder / "releases")
+    documents = [copied.policy(month, window=2) | {"name": "panel"} for month in range(4)]
+    published = [release(document) for document in documents]
+    repository = ReleaseRepository(copied.folder / "releases", "panel")
+    removed = prune(repository, 1).removed
+    assert removed == tuple(one.folder.name for one in published[:2])
+    return repository, published
+
+
+def test_audit_of_a_window_that_was_pruned(
+    pruned: tuple[ReleaseRepository, list[Released]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is not decided, and what is wrong with the others is found all the same."""
+    _, (_, second, third, last) = pruned
+    assert main(["audit", str(last.folder), "--series", "--quiet"]) == 0
+    assert main(["audit", str(third.folder), "--quiet"]) == 0
+    assert main(["audit", str(third.folder), "--series"]) == 2
+    said = capsys.readouterr().err
+    name = f"panel/{second.folder.name}"
+    assert f"series: it cannot be decided again: release number 2 ({name}) was removed by" in said
+    seals = third.folder / "internal" / SEAL_FILE
+    sealed = seals.read_bytes()
+    seals.write_bytes(b"{}")
+    assert main(["audit", str(third.folder), "--series"]) == 3
+    printed = capsys.readouterr().out
+    assert "FAIL" in printed
+    assert "series: it cannot be decided again" in printed
+    seals.write_bytes(sealed)
+    (third.folder / "internal" / "register.parquet").unlink()
+    assert main(["audit", str(third.folder), "--series"]) == 3
+
+
+@pytest.mark.parametrize("is_told", [False, True])
+def test_audit_of_a_window_that_was_not_pruned_by_the_rules(
+    pruned: tuple[ReleaseRepository, list[Released]], is_told: bool
+) -> None:
+    """Without a line of the journal, or with one that tells of what `prune` does not remove."""
+    repository, (_, _, third, last) = pruned
+    if is_told:
+        shutil.rmtree(third.folder)
+        write_line(repository, "prune", {"removed": [third.folder.name]})
+        audited, number = last, 3
+    else:
+        repository.store.remove(FILE)
+        audited, number = third, 2
+    [finding] = add_series(audit_release(audited.folder)).findings
+    assert finding.startswith(f"series: release number {number} is not in the output folder")
 
 
 def test_audit_of_other_releases(

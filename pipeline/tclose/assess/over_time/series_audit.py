@@ -5,7 +5,7 @@ are one class here, and equal values have equal places. So what is decided again
 was handed out. As nobody has two rows of a release, k and t over persons are those over records.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +18,7 @@ from tclose.assess.auditing.manifest_comparison import PERSONS, PERSONS_OF_SERIE
 from tclose.assess.over_time.published import Published, read_release
 from tclose.data.keys import plain_type
 from tclose.data.places.locations import Location, parse_location
-from tclose.errors import TcloseError
+from tclose.errors import TcloseError, UndecidedError
 from tclose.model.array_types import Integers
 from tclose.passes.series.series_cells import (
     KnownRelease,
@@ -33,6 +33,7 @@ from tclose.passes.series.series_verdict import (
     judge_series,
 )
 from tclose.passes.series.window.split_persons import find_split
+from tclose.releases.catalog.prune import find_pruning
 from tclose.releases.manifest.inside_sections import SeriesSection, describe_found
 from tclose.releases.repository.contents import find_broken_seals
 from tclose.releases.repository.repository import read_internal
@@ -43,7 +44,13 @@ from tclose.releases.series.series_history import SeriesRelease, describe_missin
 def add_series(audit: AuditResult) -> AuditResult:
     """The audit with what a release and the earlier ones of its window are together.
 
-    Whatever is missing, or does not hold, is a finding.
+    Whatever is missing, or does not hold, is a finding, but for releases that were pruned by the
+    rules: without them it cannot be decided.
+
+    Raises
+    ------
+    UndecidedError
+        Some were pruned, and nothing else is wrong.
     """
     release = parse_location(audit.release)
     internal = read_internal(release)
@@ -54,14 +61,14 @@ def add_series(audit: AuditResult) -> AuditResult:
         return audit.extended(["series: the release is of none: its policy has no over_time"])
     audit = audit.without_note(PERSONS_OF_SERIES, PERSONS)
     try:
-        window = _find_window(release, section)
+        there = list_series(release.parent.parent, section.series)
+        window = tuple(one for one in there if one.entry.number in _list_due(section))
         registers = [_read_checked(one) for one in window]
+        pruned = _find_pruned(release, section, there)
     except TcloseError as error:
         return audit.extended([f"series: {error}"])
-    numbers = [one.entry.number for one in window]
-    due = range(max(1, section.number - section.window + 1), section.number + 1)
-    missing = [n for n in due if n not in numbers]
-    findings = [f"release number {describe_missing(n, window)}" for n in missing]
+    missing = set(_list_due(section)) - {one.entry.number for one in window} - pruned.keys()
+    findings = [f"release number {describe_missing(n, window)}" for n in sorted(missing)]
     findings += [
         f"release {one.name}: its register is not of its rows: {wrong}"
         for one, (_, wrong) in zip(window, registers, strict=True)
@@ -75,6 +82,8 @@ def add_series(audit: AuditResult) -> AuditResult:
         if one.place != release
         for broken in find_broken_seals(one.place)
     ]
+    if pruned:
+        return _leave_undecided(audit, findings, pruned)
     findings += _find_forgotten_again(window, [persons for persons, _ in registers])
     placed, n_persons = _place([persons for persons, _ in registers])
     most_held = None if section.most_held is None else Fraction(str(section.most_held))
@@ -97,12 +106,50 @@ def add_series(audit: AuditResult) -> AuditResult:
     return audit.extended([f"series: {finding}" for finding in findings], [note])
 
 
-def _find_window(release: Location, section: SeriesSection) -> tuple[SeriesRelease, ...]:
-    """The release and the earlier ones that it was held to, by the output folder that it is in."""
-    there = list_series(release.parent.parent, section.series)
-    return tuple(
-        one for one in there if section.number - section.window < one.entry.number <= section.number
-    )
+def _list_due(section: SeriesSection) -> range:
+    """The numbers of the release and of the earlier ones that it was held to."""
+    return range(max(1, section.number - section.window + 1), section.number + 1)
+
+
+def _find_pruned(
+    release: Location, section: SeriesSection, there: Sequence[SeriesRelease]
+) -> dict[int, str]:
+    """Words on releases of the window that were removed as `prune` may, by their numbers.
+
+    A newest release that is not as it was published says nothing of what the rules are.
+    """
+    numbers = {one.entry.number for one in there}
+    missing = [number for number in _list_due(section) if number not in numbers]
+    if not missing or find_broken_seals(there[-1].place):
+        return {}
+    pruned = {}
+    for number in missing:
+        if (place := number - section.number) < -len(section.releases):
+            continue
+        name = section.releases[place]
+        at = find_pruning(release.parent.parent, name, number, there[-1].entry)
+        if at is not None:
+            pruned[number] = f"release number {number} ({name}) was removed by tclose prune ({at})"
+    return pruned
+
+
+def _leave_undecided(
+    audit: AuditResult, findings: Sequence[str], pruned: Mapping[int, str]
+) -> AuditResult:
+    """The audit with what is wrong all the same.
+
+    Raises
+    ------
+    UndecidedError
+        Nothing is.
+    """
+    reason = f"it cannot be decided again: {'; '.join(pruned.values())}, as its window had passed"
+    if not findings and audit.passed:
+        raise UndecidedError(
+            f"{audit.release}: series: {reason}. What was checked without it holds; leave --series "
+            "out, or put back what was removed"
+        )
+    return audit.extended([f"series: {finding}" for finding in findings], [f"series: {reason}"])
 
 
 def _read_checked(release: SeriesRelease) -> tuple[ReleasedPersons, str]:

@@ -7,10 +7,14 @@ the repository, and what a crash leaves is cleared by the next run or the next p
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tclose.releases.catalog.catalog import current_id, list_releases
-from tclose.releases.repository.operations_log import write_line
+from tclose.data.places.locations import Location
+from tclose.releases.catalog.catalog import current_id, find_repositories, list_releases
+from tclose.releases.manifest.inside_sections import SeriesEntry
+from tclose.releases.repository.operations_log import read_lines, write_line
 from tclose.releases.repository.repository import ReleaseRepository
 from tclose.releases.series.series_history import find_held
+
+PRUNE = "prune"
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,28 @@ def _reason_to_stay(
     return None
 
 
+def find_pruning(output: Location, release: str, number: int, newest: SeriesEntry) -> str | None:
+    """The moment at which a release of a series was removed by the rules; None if it was not.
+
+    The journal alone could say anything: a release that others are still held to is not removed.
+
+    Parameters
+    ----------
+    release : its name and id
+    number : in its series
+    newest : the newest release of the series
+    """
+    name, _, release_id = release.rpartition("/")
+    if number > newest.number - newest.window:
+        return None
+    repositories = [one for one in find_repositories(output) if one.name == name]
+    for line in (line for repository in repositories for line in read_lines(repository)):
+        removed = line.get("removed")
+        if line["action"] == PRUNE and isinstance(removed, list) and release_id in removed:
+            return str(line.get("at"))
+    return None
+
+
 def prune(repository: ReleaseRepository, keep: int) -> Pruning:
     """Remove the oldest releases, under the lease that a run takes.
 
@@ -86,7 +112,7 @@ def prune(repository: ReleaseRepository, keep: int) -> Pruning:
         held.clear_leftovers()
         chosen = plan_pruning(held, keep)
         if chosen.removed:
-            write_line(held, "prune", {"removed": list(chosen.removed)})
+            write_line(held, PRUNE, {"removed": list(chosen.removed)})
             for name in chosen.removed:
                 held.delete_release(name)
         held.leave_work()
