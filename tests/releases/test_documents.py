@@ -160,7 +160,7 @@ def test_fields_are_the_columns_of_the_files_in_their_order(made):
         ("date32[day]", "date"),
         ("timestamp[us, tz=UTC]", "datetime"),
         ("time64[us]", "time"),
-        ("duration[s]", "any"),
+        ("duration[s]", "duration"),
         ("null", "any"),
     ],
 )

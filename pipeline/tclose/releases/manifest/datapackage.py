@@ -26,6 +26,7 @@ _FIELD_TYPES = {
     "date": "date",
     "timestamp": "datetime",
     "time": "time",
+    "duration": "duration",  # as readers of Arrow's types have them
 }
 
 
