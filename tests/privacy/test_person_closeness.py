@@ -101,6 +101,28 @@ class TestRounding:
             assert abs(Fraction(float(measured[i])) - exact) <= most
         assert table.error < (1e-13 if metric == "ordered" else 1e-9)
 
+    def test_decides_where_all_shares_are_rounded_alike(self) -> None:
+        """Of many values the rounding errs by more than the sums of a small class do.
+
+        3 persons have each value, so that a share of all up to it is a third of a part too large.
+        """
+        n_values = 2**18
+        counts = np.full(n_values, 3)
+        counts[0], counts[-1] = 1, 5
+        codes = np.arange(n_values).repeat(counts)
+        table = weigh_table(np.arange(codes.size), codes, "ordered")
+        starts, persons = np.array([0, 1, 2]), np.array([0, codes.size - 1])
+        of_classes = codes[persons]  # the smallest value, and the largest
+        exact = [exact_person_distance(of_classes[i : i + 1], persons[:1], table) for i in (0, 1)]
+        wrong = float(Fraction(1, 3 * 2**43))
+        assert wrong > 2 * ERROR_PER_STEP * (1 + 8)
+        for i, (limit, is_above) in enumerate([(exact[0] - TINY, True), (exact[1], False)]):
+            demand = PersonDemand(1, (limit,), (table,))
+            measures = demand.measure(starts, persons, of_classes[np.newaxis])
+            off = Fraction(float(measures.distances[0, i])) - exact[i]
+            assert abs(float(off)) == pytest.approx(wrong, rel=0.05)
+            assert bool(measures.above[0, i]) is is_above
+
     def test_ranges_of_values_change_nothing(self) -> None:
         rng = np.random.default_rng(1)
         persons, codes = rng.integers(0, 50, 400), rng.integers(0, 40, 400)
