@@ -140,6 +140,18 @@ class TestKinds:
         found = profile_column("x", pa.chunked_array([texts * 2]), PLAIN, ())
         assert found.has_mixed_dates is is_mixed
 
+    @pytest.mark.parametrize(
+        ("forms", "is_mixed"),
+        [
+            (["{}.5", "{},5"], True), (["1.{}5,25", "1,{}4.25"], True), (["{}.5"], False),
+            (["0{}", "{}1"], False), (["1.{}5", "{}"], False), (["{}.5", "v{}"], False),
+        ],
+    )  # fmt: skip
+    def test_numbers_of_several_marks(self, forms, is_mixed):
+        texts = [form.format(number) for number in range(10, 40) for form in forms]
+        found = profile_column("x", pa.chunked_array([texts * 2]), PLAIN, ())
+        assert found.has_mixed_marks is found.is_faulty is is_mixed
+
     def test_values_that_differ_in_capitals_alone(self):
         found = profile_column("x", pa.chunked_array([["a", "A", "b"] * 50]), PLAIN, ())
         assert (found.n_alike, found.n_distinct) == (2, 3)

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from tclose.data.files.text_formats import (
     LIKE_DATES,
     TextFormat,
+    number_pattern,
     rewrite_texts,
     signed_pattern,
 )
@@ -18,7 +19,7 @@ from tclose.data.preparation.alike_texts import count_alike
 from tclose.model.array_types import Float64
 from tclose.model.column_terms import Kind
 from tclose.policy.suggest.column_words import is_code
-from tclose.policy.suggest.spellings import PLAIN
+from tclose.policy.suggest.spellings import COMMA, PLAIN, POINT
 
 _PATTERNS = {
     "mail addresses": r"^[^@\s]+@[^@\s]+\.[^@\s]+$",
@@ -29,6 +30,7 @@ _PATTERNS = {
     "phone numbers": r"^(\+|00?)[1-9]\d{0,3}[\d ()/-]{6,}$",
     "social security numbers": r"^\d{3}-\d{2}-\d{4}$",
 }
+_NUMBERS = tuple("|".join(f"({number_pattern(f)})" for f in some) for some in (POINT, COMMA))
 _ODD_SHARE = 0.02  # of texts among numbers or dates, up to which they are called errors
 _FEW_CODES = 2
 _FEW_DATES = 20  # texts, below which what looks like dates may be versions or chapters
@@ -49,7 +51,7 @@ class ColumnProfile:
     that are numbers or dates but for blanks before or after them; ``has_signs``: or but for plus
     and percent signs; ``n_alike``: values of texts that differ from another one in
     capitals or blanks alone; ``has_mixed_dates``: texts that look like dates, and are of no one
-    format.
+    format; ``has_mixed_marks``: numbers, some with a decimal comma and some with a point.
     """
 
     name: str
@@ -73,6 +75,7 @@ class ColumnProfile:
     has_blanks: bool = False
     has_signs: bool = False
     has_mixed_dates: bool = False
+    has_mixed_marks: bool = False
     rarest: int = 0
 
     @property
@@ -83,7 +86,8 @@ class ColumnProfile:
     @property
     def is_faulty(self) -> bool:
         """True for numbers or dates that no run reads as such until they are corrected."""
-        return bool(self.n_odd) or self.has_blanks or self.has_signs or self.has_mixed_dates
+        is_mixed = self.has_mixed_dates or self.has_mixed_marks
+        return bool(self.n_odd) or self.has_blanks or self.has_signs or is_mixed
 
     @property
     def missing(self) -> float:
@@ -128,8 +132,13 @@ def _describe_texts(profile: ColumnProfile, texts: pa.Array) -> ColumnProfile:
         has_blanks = bare_kind in (Kind.NUMERIC, Kind.DATE)
         has_mixed_dates = not has_blanks and _look_like_dates(distinct)
         has_signs = profile.pattern is None and _are_signed(distinct, profile.text_format)
+        has_other = has_blanks or has_signs or has_mixed_dates
         profile = replace(
-            profile, has_blanks=has_blanks, has_signs=has_signs, has_mixed_dates=has_mixed_dates
+            profile,
+            has_blanks=has_blanks,
+            has_signs=has_signs,
+            has_mixed_dates=has_mixed_dates,
+            has_mixed_marks=not has_other and _have_both_marks(distinct),
         )
     if kind is Kind.NUMERIC:
         return _describe_numbers(profile, rewritten.cast(pa.float64()).combine_chunks())
@@ -175,6 +184,18 @@ def _look_like_dates(texts: pa.Array) -> bool:
     """Return whether nearly all of some texts look like dates."""
     is_like = pc.match_substring_regex(pc.utf8_trim_whitespace(texts), LIKE_DATES)
     return len(texts) >= _FEW_DATES and pc.sum(is_like).as_py() > _NEARLY * len(texts)
+
+
+def _have_both_marks(texts: pa.Array) -> bool:
+    """Return whether nearly all of some texts are numbers, with a comma in some, a point in others.
+
+    Those that read with either mark, as 1.234, say nothing.
+    """
+    points, commas = (pc.match_substring_regex(texts, pattern) for pattern in _NUMBERS)
+    n_numbers = pc.sum(pc.or_(points, commas)).as_py() or 0
+    both = pc.any(pc.and_not(points, commas)), pc.any(pc.and_not(commas, points))
+    is_few = len(texts) < _FEW_DATES or n_numbers <= _NEARLY * len(texts)
+    return not is_few and all(one.as_py() for one in both)
 
 
 def _find_pattern(texts: pa.Array) -> str | None:

@@ -165,6 +165,11 @@ def _notes_of_spelling(suggestion: Suggestion, spellings: Spellings) -> list[str
         notes.append(
             "texts that look like dates, of no one format: write all in one, and say its type"
         )
+    if profile.has_mixed_marks:
+        notes.append(
+            "numbers, some with a decimal comma and some with a point, which are read as texts: "
+            "write all with one mark, and say its type"
+        )
     if profile.n_alike and (suggestion.role is not Role.IDENTIFIER or suggestion.repeats > 1):
         notes.append(
             f"{profile.n_alike:,} of {profile.n_distinct:,} values differ from another one in "

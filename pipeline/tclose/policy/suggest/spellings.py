@@ -23,8 +23,8 @@ _TOKENS = (
 # Texts that may also be categories: missing values only where all others are numbers or dates.
 _WEAK_TOKENS = ("none", "None", "unknown", "Unknown", "missing", "keine Angabe", "inconnu", "s/d")
 PLAIN = TextFormat()
-_POINT = (PLAIN, TextFormat(".", ","), TextFormat(".", " "), TextFormat(".", "'"))
-_COMMA = (TextFormat(","), TextFormat(",", "."), TextFormat(",", " "), TextFormat(",", "'"))
+POINT = (PLAIN, TextFormat(".", ","), TextFormat(".", " "), TextFormat(".", "'"))
+COMMA = (TextFormat(","), TextFormat(",", "."), TextFormat(",", " "), TextFormat(",", "'"))
 _MARKED = "[.,' \u2019\u00a0\u202f]"
 _DAY_FIRST = ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y", "%Y{0}%m{0}%d", "%d{0}%m{0}%y", "%m{0}%d{0}%y")
 _MONTH_FIRST = ("%m{0}%d{0}%Y", "%d{0}%m{0}%Y", "%Y{0}%m{0}%d", "%m{0}%d{0}%y", "%d{0}%m{0}%y")
@@ -100,7 +100,7 @@ def _is_numbers_or_dates(texts: pa.Array) -> bool:
     if not len(texts):
         return False
     some = texts.slice(0, 1_000)
-    numbers = (pc.match_substring_regex(some, number_pattern(f)) for f in (*_POINT, *_COMMA))
+    numbers = (pc.match_substring_regex(some, number_pattern(f)) for f in (*POINT, *COMMA))
     is_any = any(bool(pc.all(matches).as_py()) for matches in numbers)
     return is_any or bool(_fit_dates(some, continental=True)) or reads_as_dates(count(some))
 
@@ -158,7 +158,7 @@ def _choose_numbers(
     values: Mapping[str, pa.Array], continental: bool
 ) -> tuple[TextFormat, dict[str, TextFormat], dict[str, str]]:
     """The marks in which most columns are numbers, each column's own, and what is left open."""
-    order = (*_COMMA, *_POINT) if continental else (*_POINT, *_COMMA)
+    order = (*COMMA, *POINT) if continental else (*POINT, *COMMA)
     fitting: dict[str, list[TextFormat]] = {}
     for name, texts in values.items():
         marked = pc.any(pc.match_substring_regex(texts, _MARKED)).as_py()
