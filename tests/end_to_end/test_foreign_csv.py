@@ -88,6 +88,7 @@ def test_spelling_of_one_column(tmp_path) -> None:
     ("column", "text", "reason"),
     [
         ("pay", "1.5", "column 'pay': is confidential, but 1 of 200 values do not read as numbers"),
+        ("pay", "1.5", "say how they are written by decimal and thousands, name them in input"),
         (
             "pay",
             SECRET,

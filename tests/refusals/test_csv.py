@@ -93,6 +93,21 @@ class TestCsv:
         n_long = int(np.count_nonzero(pays >= 10))
         refuse(document, "'pay'", f"({n_long} are integers of more than 18 digits)")
 
+    @pytest.mark.parametrize("n_times", [1, 2])
+    def test_lines_of_column_names_among_the_records(self, n_times, tmp_path, refuse):
+        """Where all columns are texts the line would be a record, and its values categories."""
+        folder = tmp_path / "data"
+        folder.mkdir()
+        table = people(grade=["low", "high"] * (N_PEOPLE // 2)).select(["sex", "grade"])
+        for name in "ab":
+            write_csv(folder / f"{name}.csv", table)
+        content = (folder / "a.csv").read_text()
+        (folder / "b.csv").write_text(content * (1 + n_times))
+        document = policy_for(folder)
+        document["attributes"] = {"sex": QUASI, "grade": {"role": CONFIDENTIAL, "type": "nominal"}}
+        have = "1 record has" if n_times == 1 else "2 records have"
+        refuse(document, f"{have} the names of the columns as values; take the lines", "\nin b.csv")
+
     def test_file_among_several_is_named(self, tmp_path, refuse):
         folder = tmp_path / "data"
         folder.mkdir()

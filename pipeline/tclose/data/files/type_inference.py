@@ -23,8 +23,8 @@ class TextCounts:
     ``n_times``: times without a zone, dates among them; ``n_fine``: the same to the nanosecond;
     ``n_dated``: whatever has the form of a date, be there such a day or not; ``n_long``: integers
     of more than 18 digits; ``n_wide``: of 16 to 18; ``n_ahead``: dates with years of two digits
-    that are read as days to come; ``rough``: decimals of more digits than floats hold, as
-    `rough_decimals` has them.
+    that are read as days to come; ``n_names``: texts that are the column's name; ``rough``:
+    decimals of more digits than floats hold, as `rough_decimals` has them.
     """
 
     n_values: int = 0
@@ -39,6 +39,7 @@ class TextCounts:
     n_long: int = 0
     n_wide: int = 0
     n_ahead: int = 0
+    n_names: int = 0
     rough: bytes = b""
 
     def merge(self, other: "TextCounts") -> "TextCounts":
@@ -100,6 +101,10 @@ _READ_AS: tuple[tuple[str, Kind, pa.DataType], ...] = (
     ("n_fine", Kind.DATE, pa.timestamp("ns")),
     ("n_zoned", Kind.DATE, pa.timestamp("us", "UTC")),
 )
+_SPELLED_BY = {
+    "numbers": "say how they are written by decimal and thousands, ",
+    "dates": "say how they are written by date_format, ",
+}
 _IN_WORDS = {Kind.NUMERIC: "numbers", Kind.BOOLEAN: "booleans", Kind.DATE: "dates"}
 
 
@@ -173,4 +178,5 @@ def _find_fault(counts: TextCounts, attribute: Attribute, n_wrong: int, kind_wor
     else:
         return ""
     long = f" ({counts.n_long:,} are integers of more than 18 digits)" if counts.n_long else ""
-    return f"{problem}{long}; correct them, name them in input.missing_values, or {remedy}"
+    spelled = _SPELLED_BY.get(kind_words, "")
+    return f"{problem}{long}; correct them, {spelled}name them in input.missing_values, or {remedy}"

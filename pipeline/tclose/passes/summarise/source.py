@@ -147,12 +147,35 @@ def type_columns(
     reading = _reading(policy, schema, dict.fromkeys(names, pa.string()))
     items = [(partition, reading) for partition in partitions]
     counted = context.map(INFER_TASK, items)
+    _check_header_lines(policy, partitions, [counts for _, counts in counted])
     types = {
         attribute.name: _infer_type(attribute, partitions, [counts for _, counts in counted])
         for attribute in attributes
     }
     ahead = tuple(find_ahead(types, partitions, [counts for _, counts in counted]))
     return place_partitions(partitions, [n for n, _ in counted]), types, ahead
+
+
+def _check_header_lines(
+    policy: Policy, partitions: Sequence[Partition], counted: Sequence[Mapping[str, TextCounts]]
+) -> None:
+    """Refuse lines of column names among the records, as files have that were put together.
+
+    Where all columns hold texts, they would be a record.
+    """
+    of_chunks = [[counts.n_names for counts in of_one.values()] for of_one in counted]
+    n_lines = min(map(sum, zip(*of_chunks, strict=True)), default=0)
+    if n_lines and len(of_chunks[0]) > 1:
+        bad = [p for p, n_of in zip(partitions, of_chunks, strict=True) if all(n_of)]
+        raise DataError(
+            f"input {policy.input.shown}: {_count_records(n_lines)} the names of the columns as "
+            "values; take the lines of column names out that are among the records"
+            f"{name_files(bad, partitions)}"
+        )
+
+
+def _count_records(n_records: int) -> str:
+    return "1 record has" if n_records == 1 else f"{n_records:,} records have"
 
 
 def find_ahead(

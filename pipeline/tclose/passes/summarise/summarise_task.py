@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tclose.data.files.input_partitions import Reading, read_partition
 from tclose.data.files.text_formats import TextFormat, count_ahead, rewrite_texts
@@ -61,7 +62,8 @@ def count_types(partition: Partition, reading: Reading) -> tuple[int, dict[str, 
         text_format = formats.get(name, TextFormat())
         counted = count_texts(rewrite_texts(table[name], text_format))
         n_ahead = count_ahead(table[name], text_format, today)
-        counts[name] = replace(counted, n_ahead=n_ahead)
+        n_names = pc.sum(pc.equal(table[name], name)).as_py() or 0
+        counts[name] = replace(counted, n_ahead=n_ahead, n_names=n_names)
     return len(table), counts
 
 

@@ -100,7 +100,8 @@ def _check_names(table: pa.Table, shown: str) -> None:
     if n_alike * _NAMES_PER_VALUE > table.num_columns:
         raise DataError(
             f"input {shown}: the first line has what is also among the records in {n_alike:,} of "
-            f"{table.num_columns:,} columns; put a line of column names above it, once"
+            f"{table.num_columns:,} columns; put a line of column names above it, once, "
+            "and take such lines out that are among the records"
         )
 
 
