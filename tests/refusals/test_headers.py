@@ -30,6 +30,14 @@ def two_parts(folder):
     return folder / "data"
 
 
+@pytest.mark.every_case
+def test_line_of_a_spreadsheet(tmp_path, refuse):
+    """It is no header, and of the records there could be one with as many fields."""
+    path = write_csv(tmp_path / "people.csv", people())
+    path.write_text("sep=;\n" + path.read_text().replace(",", ";"))
+    refuse(policy_for(path), "file people.csv: begins with a line sep=", "take it out")
+
+
 def like_a_column(folder):
     """Policy names that resemble the first record's values."""
     return without_header(folder / "people.csv", "aged,sexy,payd")

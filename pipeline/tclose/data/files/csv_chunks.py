@@ -105,8 +105,14 @@ def _last_record_end(data: bytes) -> int:
 def _check_quotes(data: bytes, name: str, delimiter: str, n_lines: int) -> None:
     """Refuse quotes that do not enclose whole fields: counting them would not find the records.
 
+    And what is no record, before its quotes are looked at: the first line of a spreadsheet's file.
     ``data`` holds complete records; ``n_lines`` precede it.
     """
+    if not n_lines and re.match(rb"sep=.\r?\n", data.removeprefix(_BOM), re.IGNORECASE):
+        raise DataError(
+            f"file {name}: begins with a line sep=, which names a delimiter to spreadsheets alone; "
+            "take it out, and name the mark as input.delimiter"
+        )
     if b'"' not in data:
         return
     octets = np.frombuffer(b"\n%b\n" % data.removeprefix(_BOM), dtype=np.uint8)
