@@ -61,13 +61,18 @@ def test_a_file_that_is_nearly_utf8_is_to_be_looked_at(broken, n_notes, tmp_path
 
 
 def test_signs_of_numbers_are_to_be_looked_at(tmp_path, capsys) -> None:
-    lines = [f"{i % 70},{'+-'[i % 2]}{i % 90},{i % 101} %,{i},,+4912345{i:04}" for i in range(300)]
-    (tmp_path / "in.csv").write_text("\n".join(["age,change,share,pay,none,reach", *lines]) + "\n")
+    lines = [
+        f"{i % 70},{'+-'[i % 2]}{i % 90},{i % 101} %,{i},,+4912345{i:04},"
+        f'"$1,{i:03}.50",{i % 80} kg,{i % 40}{"abcd"[i % 4]}'
+        for i in range(300)
+    ]
+    names = "age,change,share,pay,none,reach,cost,weight,house"
+    (tmp_path / "in.csv").write_text("\n".join([names, *lines]) + "\n")
     assert main(["init", "in.csv"]) == 0
     said = capsys.readouterr().out
-    for name in ("change", "share"):
+    for name in ("change", "share", "cost", "weight"):
         assert f"look at {name}: numbers with plus or percent signs" in said
-    assert said.count("percent signs") == 2
+    assert said.count("percent signs") == 4
 
 
 def test_numbers_that_a_run_refuses_are_to_be_looked_at(tmp_path, capsys) -> None:

@@ -31,9 +31,9 @@ LOOKS_LIKE_DATES = WarningKind(
 LOOKS_LIKE_NUMBERS = WarningKind(
     "TC-W003",
     "text that looks like numbers",
-    "say how they are written by decimal and thousands, take blanks around them out, and plus "
-    "and percent signs, name the texts of missing values in input.missing_values, or store "
-    "numbers; type: nominal keeps them as texts",
+    "say how they are written by decimal and thousands, take blanks around them out, plus "
+    "and percent signs, units and brackets, name the texts of missing values in "
+    "input.missing_values, or store numbers; type: nominal keeps them as texts",
 )
 MANY_DROPPED = WarningKind(
     "TC-W004",

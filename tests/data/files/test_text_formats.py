@@ -3,6 +3,7 @@
 from datetime import date
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from tclose.data.files.text_formats import (
     count_ahead,
     has_separators,
     rewrite_texts,
+    signed_pattern,
 )
 
 CONTINENTAL = TextFormat(",", ".", "%d.%m.%Y")
@@ -133,3 +135,18 @@ def test_years_of_two_digits_that_are_to_come(texts, date_format, n_ahead):
     column = pa.chunked_array([texts], pa.string())
     spelled = TextFormat(date_format=date_format)
     assert count_ahead(column, spelled, date(2026, 12, 1)) == n_ahead
+
+
+@pytest.mark.parametrize(
+    ("text", "is_number"),
+    [
+        ("+41", True), ("27 %", True), ("12", True), ("-1.5", True), ("$1,234.50", True),
+        ("EUR 5", True), ("1234.56 EUR", True), ("70kg", True), ("12 d", True), ("12d", False),
+        ("(12.00)", True), ("($5)", True), ("12-", True), ("\u221212", True), ("1-2", False),
+        ("P123", False), ("5a", False), ("0123 kg", False), ("kg", False), (" 5", False),
+        ("1.2.3", False),
+    ],
+)  # fmt: skip
+def test_numbers_but_for_signs_units_and_brackets(text, is_number):
+    pattern = signed_pattern(TextFormat(".", ","))
+    assert pc.match_substring_regex(pa.array([text]), pattern)[0].as_py() is is_number

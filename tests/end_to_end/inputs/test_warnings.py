@@ -202,7 +202,7 @@ def test_blanks_around_numbers_and_dates_are_named(
     assert "take blanks around them out" in said[code]["remedy"]
 
 
-@pytest.mark.parametrize("spell", ["+{}", "{}%", "{},5\u00a0%"])
+@pytest.mark.parametrize("spell", ["+{}", "{}%", "{},5\u00a0%", "{}.234,50 €", "({})"])
 def test_numbers_with_signs_are_warned_of(spell, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(COLUMNS, "city", [spell.format(1 + i % 9) for i in range(N)])
     said = planned(capsys, write(tmp_path, {"city": QUASI, "grade": SECRET}))

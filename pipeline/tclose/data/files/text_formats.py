@@ -19,6 +19,13 @@ _DIGITS = {"Y": r"\d{4}", "y": r"\d{2}", "f": r"\d{1,6}"}
 _PART = re.compile(r"%(.)|([^%]+)")
 _LAST_YEAR = "69"  # of two digits: the first that is of the 20th century, as POSIX has it
 _PLAIN = r"^-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
+_MINUS = "\u2212"  # of typesetting, with which none is read
+_CURRENCIES = "[€$£¥]|EUR|USD|GBP|CHF"
+_UNITS = (
+    rf"%|{_CURRENCIES}|kg|mg|µg|cm|mm|km|ml|dl|min|mmHg|bpm|kcal|°C?|mg/d?l|mmol/l"
+    "|[Yy]ears?|[Dd]ays?|[Hh]ours?|Jahre?|Tage?|Stunden?"
+)
+_SHORT_UNITS = "g|m|l|h|s|d"  # without a blank they are as in house numbers and codes
 _NO_NUMBER = "?"
 
 
@@ -94,8 +101,14 @@ def number_pattern(text_format: TextFormat) -> str:
 
 
 def signed_pattern(text_format: TextFormat) -> str:
-    """Return the regular expression of numbers that may have signs with which none is read."""
-    return rf"^\+?{number_pattern(text_format)[1:-1]}([{_ALIKE[' ']}]?%)?$"
+    """Return the regular expression of numbers that may have signs with which none is read.
+
+    Or a currency, or a unit; in brackets, or with a minus behind them, they are below zero.
+    """
+    number, blank = number_pattern(text_format)[1:-1], f"[{_ALIKE[' ']}]"
+    after = rf"({blank}?({_UNITS})|{blank}({_SHORT_UNITS}))?"
+    valued = rf"(({_CURRENCIES}){blank}?)?{number}{after}"
+    return rf"^([-+{_MINUS}]?{valued}-?|\({valued}\))$"
 
 
 def _marks(text_format: TextFormat) -> str:

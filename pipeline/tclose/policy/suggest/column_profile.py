@@ -48,8 +48,8 @@ class ColumnProfile:
     words of a text; ``is_sequence``: numbers that count up; ``n_odd``: texts among numbers or
     dates; ``is_even``: whole numbers spread evenly over their range; ``length``: of texts, all of
     them, 0 where they differ; ``is_padded``: digits that begin with zeros; ``has_blanks``: texts
-    that are numbers or dates but for blanks before or after them; ``has_signs``: or but for plus
-    and percent signs; ``n_alike``: values of texts that differ from another one in
+    that are numbers or dates but for blanks before or after them; ``has_signs``: or but for
+    signs, units and brackets; ``n_alike``: values of texts that differ from another one in
     capitals or blanks alone; ``has_mixed_dates``: texts that look like dates, and are of no one
     format; ``has_mixed_marks``: numbers, some with a decimal comma and some with a point.
     """
@@ -131,7 +131,7 @@ def _describe_texts(profile: ColumnProfile, texts: pa.Array) -> ColumnProfile:
         bare_kind, _ = _find_kind(rewrite_texts(bare, profile.text_format))
         has_blanks = bare_kind in (Kind.NUMERIC, Kind.DATE)
         has_mixed_dates = not has_blanks and _look_like_dates(distinct)
-        has_signs = profile.pattern is None and _are_signed(distinct, profile.text_format)
+        has_signs = profile.pattern is None and _are_signed(distinct)
         has_other = has_blanks or has_signs or has_mixed_dates
         profile = replace(
             profile,
@@ -174,10 +174,12 @@ def _find_kind(texts: pa.ChunkedArray) -> tuple[Kind, int]:
     return Kind.NOMINAL, n_odd if n_odd <= _ODD_SHARE * counts.n_values else 0
 
 
-def _are_signed(texts: pa.Array, text_format: TextFormat) -> bool:
-    """Return whether some texts are numbers, some of them with signs that are not read."""
-    are_signed = pc.match_substring_regex(texts, signed_pattern(text_format))
-    return len(texts) > 0 and bool(pc.all(are_signed).as_py())
+def _are_signed(texts: pa.Array) -> bool:
+    """Return whether texts that are no numbers are some but for signs, units and brackets."""
+    return len(texts) > 0 and any(
+        pc.all(pc.match_substring_regex(texts, signed_pattern(spelled))).as_py()
+        for spelled in (*POINT, *COMMA)
+    )
 
 
 def _look_like_dates(texts: pa.Array) -> bool:

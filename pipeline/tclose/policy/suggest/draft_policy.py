@@ -158,8 +158,8 @@ def _notes_of_spelling(suggestion: Suggestion, spellings: Spellings) -> list[str
         )
     if profile.has_signs:
         notes.append(
-            "numbers with plus or percent signs, which are read as texts: take the signs out of "
-            "the data, and say its type"
+            "numbers with plus or percent signs, units or brackets, which are read as texts: take "
+            "them out of the data, and say its type"
         )
     if profile.has_mixed_dates:
         notes.append(
