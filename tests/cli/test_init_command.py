@@ -105,6 +105,31 @@ def test_years_of_two_digits_that_are_to_come_are_to_be_looked_at(tmp_path, caps
     assert "look at seen" not in said
 
 
+def test_days_that_stand_for_none_are_to_be_looked_at(tmp_path, capsys) -> None:
+    """Classes would release means with them; one alone may be somebody's."""
+    lines = [
+        f"{'1900-01-01' if i % 50 == 0 else f'{1940 + i % 60}-03-{i % 28 + 1:02}'},"
+        f"{'1900-01-01' if i == 7 else f'{1940 + i % 60}-03-04'},"
+        f"{'31.12.9999' if i % 90 == 0 else f'04.05.20{i % 20:02}'},{i}"
+        for i in range(300)
+    ]
+    (tmp_path / "in.csv").write_text("\n".join(["born,mother,left,pay", *lines]) + "\n")
+    assert main(["init", "in.csv"]) == 0
+    said = capsys.readouterr().out
+    assert "look at born: 6 records have a day far from all others, which may stand for" in said
+    assert "look at left: 4 records have a day far from all others" in said
+    assert "look at mother" not in said
+
+
+def test_codes_that_read_as_numbers_with_exponents_are_to_be_looked_at(tmp_path, capsys) -> None:
+    lines = [f"{i % 70},{i % 9}E{i % 5},{i % 7}.5e{i % 3},{i}" for i in range(300)] + ["1,NA,2,3"]
+    (tmp_path / "in.csv").write_text("\n".join(["age,room,gain,pay", *lines]) + "\n")
+    assert main(["init", "in.csv"]) == 0
+    said = capsys.readouterr().out
+    assert "look at room: all are digits around an E, read as numbers" in said
+    assert said.count("around an E") == 1
+
+
 def test_spellings_of_one_value_are_to_be_looked_at(tmp_path, capsys) -> None:
     """Of categories, and of persons, who would be two; not of texts that are no release's."""
     lines = [

@@ -14,7 +14,9 @@ from tclose.policy.suggest.column_profile import ColumnProfile, profile_column
 from tclose.policy.suggest.column_words import drop_accents
 from tclose.policy.suggest.doubtful_values import (
     describe_centuries,
+    describe_exponents,
     describe_garbled,
+    describe_placeholders,
     describe_refused,
 )
 from tclose.policy.suggest.input_sample import InputSample, read_sample
@@ -183,6 +185,8 @@ def _notes_of(suggestion: Suggestion, column: pa.ChunkedArray) -> list[str]:
     notes = [
         *describe_refused(profile, column),
         *describe_centuries(profile, column),
+        *describe_placeholders(profile, column),
+        *describe_exponents(profile, column),
         *describe_garbled(profile, column),
     ]
     if profile.n_odd:
