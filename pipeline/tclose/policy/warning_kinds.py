@@ -25,8 +25,8 @@ MODE_OF_MANY = WarningKind(
 LOOKS_LIKE_DATES = WarningKind(
     "TC-W002",
     "text that looks like dates",
-    "say how they are written, as in date_format: '%d.%m.%Y', take blanks around them out, or "
-    "store dates; type: nominal keeps them as texts",
+    "say how they are written, as in date_format: '%d.%m.%Y', take blanks around them out, "
+    "write months as numbers, or store dates; type: nominal keeps them as texts",
 )
 LOOKS_LIKE_NUMBERS = WarningKind(
     "TC-W003",

@@ -133,7 +133,14 @@ class TestKinds:
 
     @pytest.mark.parametrize(
         ("forms", "is_mixed"),
-        [(["{}.02.1990", "1990-02-{}"], True), (["1990-02-{}"], False), (["v{}.2.3"], False)],
+        [
+            (["{}.02.1990", "1990-02-{}"], True),
+            (["1990-02-{}"], False),
+            (["v{}.2.3"], False),
+            (["{}-Jan-2025", "{} March 2024"], True),
+            (["Dez. {}, 1999", "May {}, 2001"], True),
+            (["{} Marks 2"], False),
+        ],
     )
     def test_dates_of_several_formats(self, forms, is_mixed):
         texts = [form.format(day) for day in range(10, 28) for form in forms]

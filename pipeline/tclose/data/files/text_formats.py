@@ -12,7 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 # Of texts that a reader takes for days or moments, whatever format they are of.
-LIKE_DATES = r"^\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?Z?)?$"
+_MONTH = r"(?i:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zäé]{0,6}\.?"
+_DAY_AND_YEAR = (
+    r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}",
+    rf"\d{{1,2}}\.?[ -]?{_MONTH}[ -]?\d{{2,4}}",
+    rf"{_MONTH} ?\d{{1,2}},? \d{{4}}",
+)
+LIKE_DATES = rf"^({'|'.join(_DAY_AND_YEAR)})([ T]\d{{1,2}}:\d{{2}}(:\d{{2}}(\.\d+)?)?Z?)?$"
 
 _ALIKE = {" ": " \u00a0\u202f", "'": "'\u2019", "\u2019": "'\u2019"}  # marks that exports mix
 _DIGITS = {"Y": r"\d{4}", "y": r"\d{2}", "f": r"\d{1,6}"}

@@ -165,7 +165,8 @@ def _notes_of_spelling(suggestion: Suggestion, spellings: Spellings) -> list[str
         )
     if profile.has_mixed_dates:
         notes.append(
-            "texts that look like dates, of no one format: write all in one, and say its type"
+            "texts that look like dates, of no one format: write all in one, months as numbers, "
+            "and say its type"
         )
     if profile.has_mixed_marks:
         notes.append(
