@@ -8,7 +8,7 @@ import pytest
 from support.cases.people import tree
 from support.cases.repositories import fake_id, fake_repository, move_current
 from tclose.errors import BusyError, OutputError
-from tclose.releases.catalog.catalog import list_releases
+from tclose.releases.catalog.catalog import list_releases, pick_id
 from tclose.releases.catalog.prune import plan_pruning, prune
 from tclose.releases.repository.operations_log import read_lines
 from tclose.runtime.artifacts.artifacts import Workspace
@@ -93,6 +93,18 @@ def test_one_of_unknown_age_stays_and_does_not_count(repository):
     [(name, reason)] = done.skipped
     assert name == IDS[-2]
     assert "cannot be read" in reason
+
+
+def test_a_removed_release_is_said_to_be(repository):
+    prune(repository, 2)
+    [line] = read_lines(repository)
+    for text in (IDS[0], IDS[0][:4]):
+        with pytest.raises(OutputError, match=f"{text}' was removed by tclose prune") as refusal:
+            pick_id(repository, text)
+        assert str(line["at"]) in str(refusal.value)
+    with pytest.raises(OutputError, match="no such release"):
+        pick_id(repository, "zz")
+    assert pick_id(repository, IDS[-1][:4]) == IDS[-1]
 
 
 def test_plan_says_what_prune_does_and_writes_nothing(repository):

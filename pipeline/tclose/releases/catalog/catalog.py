@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from tclose.data.places.locations import Location
 from tclose.errors import OutputError
 from tclose.releases.repository.name_folders import list_folders, reading_place
+from tclose.releases.repository.operations_log import find_removal
 from tclose.releases.repository.repository import ReleaseRepository, open_store, read_manifest
 from tclose.releases.stores.filesystem import ID
 
@@ -133,6 +134,12 @@ def pick_id(repository: ReleaseRepository, id_prefix: str) -> str:
     fitting = [name for name in repository.store.ids() if name.startswith(id_prefix)]
     if len(fitting) == 1:
         return fitting[0]
+    at = None if fitting or not id_prefix else find_removal(repository, id_prefix)
+    if at is not None:
+        raise OutputError(
+            f"{repository.root}: the release that begins with {id_prefix!r} was removed by tclose "
+            f"prune ({at}); see `tclose releases {repository.root}`"
+        )
     if not fitting:
         raise OutputError(
             f"{repository.root}: no such release, none begins with {id_prefix!r}; "

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from tclose.data.places.locations import Location
 from tclose.releases.catalog.catalog import current_id, find_repositories, list_releases
 from tclose.releases.manifest.inside_sections import SeriesEntry
-from tclose.releases.repository.operations_log import read_lines, write_line
+from tclose.releases.repository.operations_log import PRUNE, find_removal, write_line
 from tclose.releases.repository.repository import ReleaseRepository
 from tclose.releases.series.series_history import find_held
-
-PRUNE = "prune"
 
 
 @dataclass(frozen=True)
@@ -88,14 +86,11 @@ def find_pruning(output: Location, release: str, number: int, newest: SeriesEntr
     newest : the newest release of the series
     """
     name, _, release_id = release.rpartition("/")
-    if number > newest.number - newest.window:
+    if not release_id or number > newest.number - newest.window:
         return None
-    repositories = [one for one in find_repositories(output) if one.name == name]
-    for line in (line for repository in repositories for line in read_lines(repository)):
-        removed = line.get("removed")
-        if line["action"] == PRUNE and isinstance(removed, list) and release_id in removed:
-            return str(line.get("at"))
-    return None
+    repositories = (one for one in find_repositories(output) if one.name == name)
+    removals = (find_removal(repository, release_id) for repository in repositories)
+    return next((at for at in removals if at is not None), None)
 
 
 def prune(repository: ReleaseRepository, keep: int) -> Pruning:

@@ -17,6 +17,7 @@ from tclose.releases.provenance import who
 from tclose.releases.repository.repository import ReleaseRepository
 
 FILE = "journal.jsonl"
+PRUNE = "prune"  # the action that removes releases
 LogLine = dict[str, JsonValue]
 
 
@@ -67,3 +68,14 @@ def list_withdrawn(repository: ReleaseRepository) -> set[str]:
             withdrawn.add(str(line.get("from")))
             withdrawn.discard(str(line.get("to")))
     return withdrawn
+
+
+def find_removal(repository: ReleaseRepository, id_prefix: str) -> str | None:
+    """The moment at which a release whose id begins so was removed; None if none was."""
+    for line in reversed(read_lines(repository)):
+        removed = line.get("removed")
+        if line["action"] != PRUNE or not isinstance(removed, list):
+            continue
+        if any(str(release_id).startswith(id_prefix) for release_id in removed):
+            return str(line.get("at"))
+    return None
