@@ -196,6 +196,19 @@ def test_means_are_safe_where_classes_release_means(tmp_path):
     assert "Means and totals of size: a class's median stands in for its records" in unsafe
 
 
+def test_columns_of_which_next_to_nothing_is_left_are_named(tmp_path):
+    table = people(zip=[f"{10 + i % 3}{i:03}" for i in range(N_PEOPLE)])
+    document = policy_for(write_parquet(tmp_path / "in.parquet", table))
+    document["attributes"]["zip"] = {"role": "quasi-identifier", "prefixes": [2]}
+    found = "Anything by zip: nearly all records have a group of all"
+    for k, is_lost in ((N_PEOPLE // 2, True), (2, False)):
+        document["privacy"] = {"k": k, "t": 1}
+        made = release(document)
+        assert (made.manifest["information_loss"]["per_attribute"]["zip"] > 0.95) is is_lost
+        text = Page((made.folder / "report.html").read_text()).text
+        assert (found in text.split("Not safe")[1]) is is_lost
+
+
 def test_values_that_were_prepared_are_not_those_that_were_collected(tmp_path):
     document = policy_for(write_parquet(tmp_path / "in.parquet", people(1_200)))
     compared = "What aggregation changed, measured against the originals"

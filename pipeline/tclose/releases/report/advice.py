@@ -9,6 +9,8 @@ from tclose.model.column_terms import Role
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import ReleasedColumn
 
+NEXT_TO_ALL = 0.95  # of the height of a taxonomy
+
 
 def _name(columns: list[ReleasedColumn]) -> str:
     return ", ".join(column.name for column in columns)
@@ -49,6 +51,12 @@ def list_unsafe(manifest: Manifest) -> list[str]:
     """Analyses that the release misleads in, and what must not be done with it."""
     quasi = _of_role(manifest, Role.QUASI_IDENTIFIER)
     warnings = []
+    lost = [one for one in quasi if _is_lost(one, manifest)]
+    if lost:
+        warnings.append(
+            f"Anything by {_name(lost)}: nearly all records have a group of all, or of nearly all, "
+            "of its values."
+        )
     generalised = [
         one for one in quasi if one.generalised or one in _released_as(quasi, "ancestor")
     ]
@@ -147,6 +155,12 @@ def _describe_correlation(change: float | None, weaker: float) -> str:
         return "by less than 0.01"
     difference = f"by up to {change:.2f}"
     return f"{difference}; is attenuated by up to {weaker:.2f}" if weaker >= 0.01 else difference
+
+
+def _is_lost(column: ReleasedColumn, manifest: Manifest) -> bool:
+    """Return whether next to nothing is left of a column with a taxonomy, which can lose 1."""
+    lost = manifest.information_loss.per_attribute.get(column.name, 0.0)
+    return column.loss is not None and lost >= NEXT_TO_ALL
 
 
 def _released_as(columns: list[ReleasedColumn], aggregate: str) -> list[ReleasedColumn]:
