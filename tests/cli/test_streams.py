@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from support.cases.people import people, policy_for, write_csv, write_policy
+from support.cases.people import people, policy_for, release, write_csv, write_policy
+from tclose.cli.main import main
 
 FULL = Path("/dev/full")
 
@@ -30,8 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("streams")
     document = policy_for(write_csv(folder / "people.csv", people()), name="people")
     write_policy(folder / "policy.yaml", document)
-    ended = call("tclose run policy.yaml --quiet --json", folder)
-    (folder / "release").symlink_to(json.loads(ended.stdout)["release"])
+    (folder / "release").symlink_to(release(document).folder)
     return folder
 
 
@@ -42,7 +42,7 @@ class TestReaderThatHasGone:
         assert (ended.returncode, ended.stderr) == (0, "")
 
     def test_differences_are_told_by_the_status(self, folder):
-        call("tclose run policy.yaml --quiet --set seed=3 --set output.path=other", folder)
+        release(policy_for(folder / "people.csv", seed=3, output={"path": str(folder / "other")}))
         ended = call("tclose diff release other/people | true", folder)
         assert (ended.returncode, ended.stderr) == (1, "")
 
@@ -107,42 +107,56 @@ class TestPathThatIsNotUTF8:
         shutil.copy(folder / "people.csv", odd)
         return odd
 
-    def test_input(self, folder, odd):
-        for command in ("run policy.yaml", "plan policy.yaml", "frontier policy.yaml"):
-            ended = call(f"tclose {command} --quiet --set input.path='caf*/people.csv'", folder)
-            assert (ended.returncode, ended.stdout) == (2, "")
+    def test_input(self, folder, odd, monkeypatch, capsys):
+        monkeypatch.chdir(folder)
+        for command in ("run", "plan", "frontier"):
+            arguments = [command, "policy.yaml", "--quiet", "--set", "input.path=caf*/people.csv"]
+            assert main(arguments) == 2
             reason = "its path is not UTF-8; rename the folder or file whose name is not\n"
-            assert ended.stderr.endswith(f"caf\\udce9/people.csv: {reason}")
+            out, err = capsys.readouterr()
+            assert out == ""
+            assert err.endswith(f"caf\\udce9/people.csv: {reason}")
 
-    def test_working_folder_of_output_and_of_working_files(self, odd):
-        for place in ("output", "engine.work_path=work --set output"):
-            ended = call(f"tclose run ../policy.yaml --quiet --set {place}.path=here", odd)
-            assert (ended.returncode, ended.stdout) == (2, "")
-            assert "caf\\udce9/here: its path is not UTF-8; rename the folder" in ended.stderr
+    def test_working_folder_of_output_and_of_working_files(self, odd, monkeypatch, capsys):
+        monkeypatch.chdir(odd)
+        for place in ([], ["--set", "engine.work_path=work"]):
+            set_output = ["--set", "output.path=here", *place]
+            assert main(["run", "../policy.yaml", "--quiet", *set_output]) == 2
+            out, err = capsys.readouterr()
+            assert out == ""
+            assert "caf\\udce9/here: its path is not UTF-8; rename the folder" in err
 
     def test_table_of_a_first_policy(self, odd):
         ended = call("tclose init people.csv", odd)
         assert (ended.returncode, ended.stdout) == (2, "")
         assert "people.csv: its path is not UTF-8; rename" in ended.stderr
 
-    def test_generated_records(self, odd):
+    def test_generated_records(self, odd, monkeypatch, capsys):
+        monkeypatch.chdir(odd)
         for name in ("new", "new.csv", "new.parquet"):
-            ended = call(f"tclose generate --rows 9 --out {name}", odd)
-            assert (ended.returncode, ended.stdout) == (2, "")
+            assert main(["generate", "--rows", "9", "--out", name]) == 2
             reason = "its path is not UTF-8; rename the folder or file whose name is not\n"
-            assert ended.stderr.endswith(f"caf\\udce9/{name}: {reason}")
-        ended = call("tclose generate --table panel --persons 9 --months 1 --out new", odd)
-        assert ended.returncode == 2
+            out, err = capsys.readouterr()
+            assert out == ""
+            assert err.endswith(f"caf\\udce9/{name}: {reason}")
+        panel = ["--table", "panel", "--persons", "9", "--months", "1"]
+        assert main(["generate", *panel, "--out", "new"]) == 2
         assert sorted(path.name for path in odd.iterdir()) == ["people.csv"]
 
-    def test_scratch_folder(self, folder):
-        for command in ("plan policy.yaml", "frontier policy.yaml", "warm-up"):
-            ended = call(f"TMPDIR=$(printf 'caf\\351') tclose {command} --quiet", folder)
-            assert (ended.returncode, ended.stdout) == (2, "")
-            assert ended.stderr.startswith("tclose: TMPDIR caf\\udce9: its path is not UTF-8; name")
+    def test_scratch_folder(self, folder, monkeypatch, capsys):
+        monkeypatch.setenv("TMPDIR", os.fsdecode(b"caf\xe9"))
+        for command in (
+            ["plan", f"{folder}/policy.yaml"],
+            ["frontier", f"{folder}/policy.yaml"],
+            ["warm-up"],
+        ):
+            assert main([*command, "--quiet"]) == 2
+            out, err = capsys.readouterr()
+            assert out == ""
+            assert err.startswith("tclose: TMPDIR caf\\udce9: its path is not UTF-8; name")
 
     def test_folder_beside_those_of_releases(self, folder):
-        assert call("tclose run policy.yaml --quiet --set output.path=two", folder).returncode == 0
+        release(policy_for(folder / "people.csv", output={"path": str(folder / "two")}))
         assert call("cp -r two/people $(printf 'two/caf\\351')", folder).returncode == 0
         ended = call(
             "tclose run policy.yaml --quiet --set output.path=two --set privacy.k=9", folder
