@@ -75,8 +75,12 @@ def byte_versions(policy: "Policy", passes: Mapping[str, int]) -> dict[str, dict
     return versions
 
 
+@lru_cache(maxsize=1)
 def git_state() -> "GitState | None":
-    """Commit of the checkout that the package runs from, and whether it was changed since."""
+    """Commit of the checkout that the package runs from, and whether it was changed since.
+
+    Asked once: what this process runs is what it has imported.
+    """
     from tclose.releases.manifest.internal_manifest import GitState
 
     if not (_CHECKOUT / ".git").exists():

@@ -109,7 +109,8 @@ class InProcess:
         return max(1, count_processors() // max(self._count_at_once(n_tasks), 1))
 
     def _count_at_once(self, n_tasks: int) -> int:
-        return min(n_tasks, self.n_at_once, count_processors())
+        at_most = min(n_tasks, self.n_at_once)
+        return at_most if at_most == 1 else min(at_most, count_processors())
 
 
 @dataclass(frozen=True)
