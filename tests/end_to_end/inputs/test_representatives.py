@@ -1,5 +1,6 @@
 """Representatives: shares are those of the records, at k and t, for any cut and workers."""
 
+import functools
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ TREE = {"any": {"near": ["c0", "c1", "c2", "c3"], "far": ["c4", "c5", "c6", "c7"
 NAMES = ("country", "town", "grade", "insured")
 
 
+@functools.cache
 def draw_table(n_rows: int = N_ROWS, seed: int = 5) -> pa.Table:
     """Common and rare categories, which go with the age and with each other."""
     rng = np.random.default_rng(seed)
@@ -100,7 +102,13 @@ def rows_of(outcome: Outcome) -> pa.Table:
 
 def shares_of(outcome: Outcome, name: str) -> tuple[Counter[Any], Counter[Any]]:
     """Records that have each value, and that release it."""
-    return Counter(draw_table()[name].to_pylist()), Counter(rows_of(outcome)[name].to_pylist())
+    return shares_in(folder_of(outcome), name)
+
+
+@functools.cache
+def shares_in(release: Path, name: str) -> tuple[Counter[Any], Counter[Any]]:
+    released = pq.read_table(release / "data", columns=[name])
+    return Counter(draw_table()[name].to_pylist()), Counter(released[name].to_pylist())
 
 
 @pytest.mark.parametrize("name", NAMES)

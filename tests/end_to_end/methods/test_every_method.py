@@ -39,7 +39,7 @@ def test_release_is_what_it_says(case: str, source: Path, table: pa.Table, tmp_p
 
 @pytest.fixture(scope="module")
 def clusters() -> Iterator[list[str]]:
-    """Addresses of a cluster of one worker and of one of two."""
+    """Addresses of a cluster of two workers and, at length, of one of one."""
     with contextlib.ExitStack() as stack:
         made = [
             LocalCluster(
@@ -49,7 +49,7 @@ def clusters() -> Iterator[list[str]]:
                 host="127.0.0.1",
                 dashboard_address="127.0.0.1:0",
             )
-            for n_workers in (1, 2)
+            for n_workers in every(2, (2, 1))
         ]
         yield [stack.enter_context(cluster).scheduler_address for cluster in made]
 
