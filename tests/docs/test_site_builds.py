@@ -56,25 +56,54 @@ def check_reference(folder: Path) -> None:
     assert "<code>Release.to_pandas</code>" in text
 
 
-def test_site_is_built_without_a_warning(tmp_path: Path) -> None:
-    made = build(ROOT, tmp_path / "site")
-    assert made.returncode == 0, made.stderr
-    assert "WARNING" not in made.stderr
+def copy_project(folder: Path) -> None:
+    """Copy what the site is made of."""
+    for name in NEEDED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name)
+        else:
+            shutil.copyfile(source, folder / name)
+    shutil.copytree(ROOT / "pipeline" / "tclose" / "releases", folder / "pipeline/tclose/releases")
+
+
+def test_links_that_lead_nowhere_are_all_that_is_warned_of_and_are_errors(tmp_path: Path) -> None:
+    copy_project(tmp_path)
+    page = tmp_path / "docs" / "storage.md"
+    page.write_text(page.read_text() + "\n[gone](nowhere.md), [moved](policy.md#no-such-heading)\n")
+    made = build(tmp_path, tmp_path / "site")
+    assert made.returncode != 0
+    one, other = [line for line in made.stderr.splitlines() if "WARNING" in line]
+    assert "no-such-heading" in one + other
+    assert "'nowhere.md'" in one + other
+    assert "Aborted with 2 warnings" in made.stdout + made.stderr
+    check_pages(tmp_path / "site")
+
+
+def check_pages(site: Path) -> None:
+    """All pages are there, and need nothing from elsewhere."""
     pages = sorted((ROOT / "docs").glob("*.md"))
     names = {page.with_suffix(".html").name for page in pages if page.stem != "README"}
-    found = {page.name for page in (tmp_path / "site" / "docs").glob("*.html")}
+    found = {page.name for page in (site / "docs").glob("*.html")}
     made_pages = {"reference-policy.html", "reference-python.html"}
     assert found == {*names, *made_pages, "index.html"}
-    check_reference(tmp_path / "site" / "docs")
-    first = (tmp_path / "site" / "index.html").read_text()
+    check_reference(site / "docs")
+    first = (site / "index.html").read_text()
     assert "docs/policy.html" in first
     assert 'src="https:' not in first  # nothing is fetched from elsewhere
     assert 'href="https://fonts' not in first
     for name in ("site.css", "site.js"):
         assert f"docs/site/{name}" in first
-        assert (tmp_path / "site" / "docs" / "site" / name).is_file()
-    tables = (tmp_path / "site" / "benchmarks" / "RESULTS.html").read_text()
+        assert (site / "docs" / "site" / name).is_file()
+    tables = (site / "benchmarks" / "RESULTS.html").read_text()
     assert not re.search(r"<th[^>]*></th>", tables)
+
+
+@pytest.mark.nightly
+def test_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    made = build(ROOT, tmp_path / "site")
+    assert made.returncode == 0, made.stderr
+    assert "WARNING" not in made.stderr
 
 
 @pytest.mark.nightly
@@ -87,21 +116,3 @@ def test_axe_finds_nothing_in_the_site(name: str, tmp_path: Path) -> None:
     assert build(ROOT, tmp_path / "site").returncode == 0
     page = tmp_path / "site" / f"{name}.html"
     assert judge_page(page.parent, page.read_text(), axe) == []
-
-
-def test_links_that_lead_nowhere_are_errors(tmp_path: Path) -> None:
-    for name in NEEDED:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, tmp_path / name)
-        else:
-            shutil.copyfile(source, tmp_path / name)
-    shutil.copytree(
-        ROOT / "pipeline" / "tclose" / "releases", tmp_path / "pipeline/tclose/releases"
-    )
-    page = tmp_path / "docs" / "storage.md"
-    page.write_text(page.read_text() + "\n[gone](nowhere.md), [moved](policy.md#no-such-heading)\n")
-    made = build(tmp_path, tmp_path / "site")
-    assert made.returncode != 0
-    assert "'nowhere.md'" in made.stderr
-    assert "no-such-heading" in made.stderr
