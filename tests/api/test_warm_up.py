@@ -104,12 +104,14 @@ def fail_to_write(*_: object) -> str:
 
 
 def test_a_process_that_was_ended_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CASES", {"one": ()})
     monkeypatch.setattr(module, "_release", be_ended)
     with pytest.raises(LostError, match=r"was ended, most likely for want of memory.*taskset"):
         warm_up(Progress("none"))
 
 
 def test_kernels_that_cannot_be_written_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CASES", {"one": ()})
     monkeypatch.setattr(module, "_release", fail_to_write)
     with pytest.raises(OutputError, match=r"not kept: /a/folder .*No space left.*NUMBA_CACHE_DIR"):
         warm_up(Progress("none"))

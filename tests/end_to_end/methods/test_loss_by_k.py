@@ -35,20 +35,16 @@ def made(source: Path, folder: Path, k: int, losses: str) -> dict[str, Any]:
 @pytest.mark.every_case
 @pytest.mark.parametrize("seed", every(2, [3, 4]))
 def test_smaller_classes_lose_no_more(seed: int, tmp_path: Path) -> None:
-    """Merging ended in one class of a fifth of the records, where classes of k are far above t."""
+    """Merging ended in one class of a fifth of the records, where classes of k are far above t.
+
+    Where losses are shares classes are near their size: of few numbers would lose more than
+    categories gain.
+    """
     source = tmp_path / "discharges.parquet"
     write_microdata(source, 3_000, seed)
     small, large = (made(source, tmp_path, k, "absolute") for k in (3, 15))
     assert small["information_loss"]["total"] <= large["information_loss"]["total"]
     assert small["classes"]["largest"] < 0.1 * 3_000
-
-
-@pytest.mark.every_case
-@pytest.mark.parametrize("seed", every(2, [3, 4]))
-def test_classes_are_near_their_size_where_losses_are_shares(seed: int, tmp_path: Path) -> None:
-    """Of few classes numbers would lose more than categories gain."""
-    source = tmp_path / "discharges.parquet"
-    write_microdata(source, 3_000, seed)
-    shares, as_they_are = (made(source, tmp_path, 3, of) for of in ("relative", "absolute"))
-    assert shares["classes"]["n_classes"] > 2 * as_they_are["classes"]["n_classes"]
-    assert shares["classes"]["largest"] < 0.01 * 3_000
+    shares = made(source, tmp_path, 3, "relative")["classes"]
+    assert shares["n_classes"] > 2 * small["classes"]["n_classes"]
+    assert shares["largest"] < 0.01 * 3_000

@@ -40,6 +40,7 @@ class Runs:
         searched: dict[str, Any] = {"method": {}}
         write_policy(self.policy, policy_for(self.source, **(searched | changes)))
         options = [f"--set={key}" for key in sets]
+        options += ["--sample=0"] if command == "plan" else []
         assert main([command, str(self.policy), "--quiet", *options]) == 0
         printed = self.capsys.readouterr()
         return printed.out, printed.err
