@@ -176,7 +176,7 @@ def in_partitions(source: Path, place: Path, **more: Any) -> dict[str, Any]:
         ),
         "output": {"path": str(place), "partition_by": ["site"]},
         "privacy": {"k": 4, "t": 0.2},
-        "method": {"refine": "fast"},
+        "method": {"refine": 3},
     }
     return document(source, place, **changes | more)
 
