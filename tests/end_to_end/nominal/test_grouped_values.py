@@ -46,7 +46,7 @@ def table() -> pa.Table:
 
 
 def make_document(path: Path, **changes: Any) -> dict[str, Any]:
-    as_asked = {"attributes": ATTRIBUTES, "privacy": {"k": 4, "t": 0.4}, "method": {}}
+    as_asked = {"attributes": ATTRIBUTES, "privacy": {"k": 4, "t": 0.4}}
     return policy_for(path, **(as_asked | changes))
 
 
@@ -54,7 +54,7 @@ def make_document(path: Path, **changes: Any) -> dict[str, Any]:
 def released(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Released:
     write = write_parquet if request.param == "parquet" else write_csv
     path = write(tmp_path_factory.mktemp("grouped") / f"in.{request.param}", table())
-    return release(make_document(path))
+    return release(make_document(path, method={}))
 
 
 def name_prefix(codes: list[str]) -> str:
@@ -138,7 +138,7 @@ def test_audits(released: Released) -> None:
     audit = audit_release(released.folder)
     assert audit.passed
     [path] = released.folder.parents[2].glob("in.*")
-    policy = parse_policy(make_document(path))
+    policy = parse_policy(make_document(path, method={}))
     assert add_originals(audit, policy, Progress("none")).passed
 
 
@@ -219,6 +219,6 @@ def test_codes_are_kept_where_classes_can_share_one(tmp_path: Path) -> None:
     }
     path = write_parquet(tmp_path / "in.parquet", columns)
     privacy = {"k": 4, "t": 0.3}
-    made = release(make_document(path, attributes=attributes, privacy=privacy)).table
+    made = release(make_document(path, attributes=attributes, privacy=privacy, method={})).table
     kept = [code for code in made["zip"].to_pylist() if len(code) == 5]
     assert len(kept) > 0.8 * n_records
