@@ -3,8 +3,11 @@
 import os
 import pwd
 
+import pytest
+
 from support.cases.people import people, policy_for, release, write_parquet
-from tclose.releases.provenance import who
+from tclose.releases import provenance
+from tclose.releases.provenance import git_state, who
 from tclose.releases.repository.repository import DOCUMENTS
 
 
@@ -33,3 +36,9 @@ def test_user_without_a_name_is_a_number(monkeypatch):
 
     monkeypatch.setattr("tclose.releases.provenance.pwd.getpwuid", unknown)
     assert who()["user"] == f"uid {os.getuid()}"
+
+
+def test_git_is_asked_once(monkeypatch):
+    found = git_state()
+    monkeypatch.setattr(provenance, "_git", lambda *_: pytest.fail("was asked again"))
+    assert git_state() == found
