@@ -117,11 +117,13 @@ def test_an_ancestor_loses_all_below_it(counts: dict[str, int], lost: float) -> 
 
 
 def test_losses_of_one_class_are_one_of_each() -> None:
-    """Of numbers, categories and ordinal values, as they are searched for and as they are told.
+    """Of numbers, ranks, categories and ordinal values, as they are searched for and compared.
 
     One: in units of the least that one class loses of any.
     """
-    ages = np.sort(np.random.default_rng(2).integers(18, 90, 400))
+    rng = np.random.default_rng(2)
+    ages, pays = np.sort(rng.integers(18, 90, 400)), np.sort(rng.lognormal(9, 2, 400))
+    pay = column("pay", QUASI, pa.float64(), kind=Kind.NUMERIC, scale=Scale.RANK)
     number, nominal = COLUMNS[:2]
     ordinal = column("grade", QUASI, pa.string(), kind=Kind.ORDINAL, order=("low", "mid", "high"))
     grades = {"low": 200, "mid": 150, "high": 50}
@@ -133,12 +135,18 @@ def test_losses_of_one_class_are_one_of_each() -> None:
             nominal, ColumnSummary(categories=Counter(m=300, f=100)), has_relative_loss=True
         ),
         make_encoding(ordinal, ColumnSummary(categories=Counter(grades)), has_relative_loss=True),
+        make_encoding(
+            pay,
+            ColumnSummary(low=float(pays[0]), high=float(pays[-1])),
+            pays,
+            has_relative_loss=True,
+        ),
     ]
     ranks = np.repeat([0, 1, 2], list(grades.values()))
-    scaled = scale_columns(encodings, [ages, np.repeat([1, 0], [300, 100]), ranks])
+    scaled = scale_columns(encodings, [ages, np.repeat([1, 0], [300, 100]), ranks, pays])
     unit = min(e.table_loss.on_scale for e in encodings if e.table_loss is not None)
     assert unit < 0.1
     for values in (scaled.numeric, by_ranges(scaled)):
-        assert np.var(values, axis=1).tolist() == pytest.approx([unit, unit])
+        assert np.var(values, axis=1).tolist() == pytest.approx([unit] * 3)
     assert scaled.weights.tolist() == pytest.approx([unit * 16 / 3])  # by pairs
     assert released_weights(scaled).tolist() == pytest.approx([4 * unit])  # one in four is no mode

@@ -12,7 +12,8 @@ from tclose.model.array_types import Float64, Int64
 def by_ranges(scaled: Scaled) -> Float64:
     """Numbers as their losses are told, times the root of their weights: float64 (d, n).
 
-    On a scale of its own a number with a few outliers would decide alone what classes lose.
+    Or by their ranks, where these are asked for. On a scale of its own a number with a few outliers
+    would decide alone what classes lose.
     """
     if scaled.ranges is None:
         return scaled.numeric

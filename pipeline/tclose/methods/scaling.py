@@ -11,6 +11,7 @@ from tclose.data.category_trees import code_levels
 from tclose.data.keys import Encoding, Keys
 from tclose.model.array_types import Float64, Int64
 from tclose.model.attributes import ANCESTOR
+from tclose.model.column_terms import Scale
 
 # In times a column's weight, what a search counts that a record differs where all of its class lose
 # by it: a single stray of k records costs k times what it does by itself, each of several less, and
@@ -29,8 +30,9 @@ class Scaled:
     ones, its nodes at the levels 0 to H-1. ``n_levels``: more than any code, at least 1.
     ``weights`` float64 (q,): what it counts that a nominal column differs, its weight or 1/H of it;
     ``heights`` int64 (q,): H, or 1 of a plain one. ``ranges`` float64 (d,): what numbers are
-    divided by to be lost as by their range, 0 of one value; None if all are 1. ``released``
-    float64 (q,): weights as losses of a release are told; None if they are ``weights``.
+    divided by to be lost as by their range, or by ranks where that is the scale, 0 of one value;
+    None if all are 1. ``released`` float64 (q,): weights as losses of a release are told; None if
+    they are ``weights``.
     ``is_whole`` bool (q,): whether a class releases the lowest node above all of its values, so
     that at each level all of its records lose or none; None if no column is.
     """
@@ -126,8 +128,13 @@ def find_shares_lost(encodings: Sequence[Encoding], losses: Iterable[float]) -> 
 
 
 def _measure_range(encoding: Encoding) -> float:
-    """The length of the range on the scale; in shares of one class, beside what is lost by it."""
+    """The length of the range on the scale; in shares of one class, beside what is lost by it.
+
+    Ranks are no multiples of the values: what is lost by them is compared as it is.
+    """
     low, high = encoding.scale(np.array([encoding.low, encoding.high]))
+    if encoding.by.kind is Scale.RANK:
+        return float(high > low)
     lost = encoding.table_loss
     return float(high - low) * (1.0 if lost is None else sqrt(lost.by_range / lost.on_scale))
 
