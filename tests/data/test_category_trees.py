@@ -186,6 +186,16 @@ class TestAncestors:
         apart = (scaled.nominal[:, :1] != scaled.nominal[:, 1:]).sum(axis=0)
         assert apart.tolist() == [2, 2, 3]
 
+    @repeatable
+    @given(tables())
+    def test_values_below_each_node_are_those_that_it_is_above(self, case) -> None:
+        tree, values = case
+        encoding = encoding_of(rows_of(tree), values, ANCESTOR)
+        below = tree_of(encoding).list_below()
+        for node, name in enumerate(encoding.texts):
+            covered = {encoding.texts[i] for i in below[node].tolist()}
+            assert covered == set(values) & set(naive_taxonomy.leaves(named(tree, name)))
+
     def test_names_are_sorted_with_the_values(self) -> None:
         """So that the order of released rows says nothing."""
         encoding = encoding_of(PLACES, ["Bern", "Rome"], ANCESTOR)

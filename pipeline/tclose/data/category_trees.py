@@ -83,6 +83,18 @@ class CategoryTree:
             n_apart += nodes[before] != nodes[after]
         return n_apart
 
+    def list_below(self) -> dict[int, Int64]:
+        """The categories that are values, ascending, of each category that is or covers them."""
+        leaves = np.flatnonzero(self.levels[0] >= 0)
+        below: dict[int, Int64] = {}
+        for nodes in self.levels[::-1, leaves]:  # a node of several levels covers the same in each
+            by_node = np.argsort(nodes, kind="stable")
+            first = np.flatnonzero(np.diff(nodes[by_node], prepend=-1))
+            covered = np.split(leaves[by_node], first[1:])
+            keys = self.category_of[nodes[by_node][first]].tolist()
+            below |= dict(zip(keys, covered, strict=True))
+        return below
+
     def lose_all(self, counts: Int64) -> float:
         """The mean distance of records to the lowest category above all of them.
 

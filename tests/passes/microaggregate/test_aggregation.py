@@ -8,9 +8,11 @@ import pyarrow as pa
 import pytest
 
 from support.tables.random_tables import starts_of
-from support.tables.value_encodings import NOMINAL, ORDINAL, encoding
+from support.tables.value_encodings import NOMINAL, ORDINAL, encode, encoding
 from tclose.data.keys import Encoding
+from tclose.model.attributes import ANCESTOR
 from tclose.model.column_terms import Kind
+from tclose.passes.microaggregate.analyses.record_counts import RecordCounter
 from tclose.passes.microaggregate.losses import measure_aggregation
 from tclose.passes.microaggregate.release_classes import aggregate_column
 
@@ -77,6 +79,20 @@ class TestAggregateColumn:
         assert found[0] == 0
 
 
+class SeenValues(RecordCounter):
+    """Keeps what is to be counted."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Any, Any]] = []
+        self.failure = ""
+
+    def add(self, original: Any, find: Any) -> None:
+        self.seen.append(find())
+
+    def count(self, order: Any, numbers: Any) -> tuple[()]:
+        return ()
+
+
 class TestLosses:
     def test_of_each_kind(self) -> None:
         unrounded = encoding(Kind.NUMERIC, pa.decimal128(9, 2), rounded=False, high=200)
@@ -94,3 +110,17 @@ class TestLosses:
             (np.array([1, 0]), np.array([0, 2])),
         ).squares
         assert losses.tolist() == [2 * 0.25**2, 2 * 0.25**2, 0.0, 1.0, 0.25]
+
+    def test_records_of_a_group_are_counted_as_its_values(self) -> None:
+        rows = (("a", "vowel", "any"), ("e", "vowel", "any"), ("b", "other", "any"))
+        of_column, keys = encode(
+            pa.array(["a", "e", "e", "e", "b", "b"]), taxonomy=rows, aggregate=ANCESTOR
+        )
+        by_class = np.arange(6), starts_of([4, 2])
+        released = aggregate_column(of_column, keys, *by_class)
+        counter = SeenValues()
+        measure_aggregation((of_column,), [keys], [released], by_class, counter=counter)
+        [(values, unchanged)] = counter.seen
+        named = of_column.decode(values).to_pylist()
+        assert (sorted(named[:4]), named[4:]) == (["a", "a", "e", "e"], ["b", "b"])
+        assert unchanged.tolist() == [False] * 4 + [True] * 2

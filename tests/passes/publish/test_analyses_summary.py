@@ -137,6 +137,21 @@ def test_an_audit_counts_no_bands_either(tmp_path: Path) -> None:
     assert beside["analyses"]["not_counted"] == ["pay"]
 
 
+def test_a_column_that_is_released_as_one_group_does_not_look_kept(tmp_path: Path) -> None:
+    """Of many rare codes most are in the part of all others, as is the group above them."""
+    code = [f"c{i % 300:03d}" for i in range(600)]
+    document = policy_for(write_parquet(tmp_path / "in.parquet", people(600, code=code)))
+    document["attributes"]["code"] = {"role": "quasi-identifier", "prefixes": [1], "weight": 1e-6}
+    made = release(document)
+    n_kept = np.sum([text.isalnum() for text in made.table["code"].to_pylist()])
+    analyses = made.internal["utility"]["analyses"]
+    assert n_kept < 60
+    assert analyses["marginals"]["code"] == pytest.approx(1 - n_kept / 600, rel=0.01)
+    assert analyses["unchanged_by_column"]["code"] == pytest.approx(n_kept / 600, rel=0.01)
+    beside = tclose.audit(made.folder, policy=document).details.to_json()["originals"]
+    assert beside["analyses"] == analyses
+
+
 def test_range_counts_are_those_of_the_released_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes
 ) -> None:

@@ -5,7 +5,7 @@ Records of class i are ``order[starts[i]:starts[i + 1]]``.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, cast
 
 import numpy as np
@@ -19,7 +19,7 @@ from tclose.model.array_types import Float64, Int64
 from tclose.model.attributes import ANCESTOR, Column
 from tclose.model.column_terms import Kind
 from tclose.passes.microaggregate.analyses.record_counts import RecordCounter, RecordCounts
-from tclose.passes.microaggregate.analyses.spread_values import spread_values
+from tclose.passes.microaggregate.analyses.spread_values import spread_groups, spread_values
 from tclose.passes.microaggregate.gaps import NO_GAPS, Gaps
 from tclose.passes.microaggregate.utility import ValueComparison, compare_records
 from tclose.passes.plan.plan import Plan
@@ -143,11 +143,20 @@ def measure_aggregation(
     def lose(j: int, original: Keys) -> Lost:
         lost = _lose_by_aggregate(encodings[j], original, released[j].repeat(sizes))
         if counter is not None:
-            shown = lost[2][complete]
-            counter.add(original[complete], lambda: (shown, shown == original[complete]))
+            same = lost[2] == original
+            find = partial(_show_values, encodings[j], j, released[j], lost[2], sizes)
+            counter.add(original[complete], lambda: (find()[complete], same[complete]))
         return lost
 
     return _measure(encodings, keys, by_class, lose, others, counter, gaps)
+
+
+def _show_values(
+    encoding: Encoding, j: int, of_classes: Keys, of_records: Keys, sizes: Int64
+) -> Keys:
+    """What is released for the records; of groups, their values evenly, as of sets."""
+    tree = tree_of(encoding) if encoding.column.aggregate == ANCESTOR else None
+    return of_records if tree is None else spread_groups(tree, of_classes, sizes, j)
 
 
 def measure_generalising(

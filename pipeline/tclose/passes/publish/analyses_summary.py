@@ -6,7 +6,9 @@ from math import ceil, inf, isfinite
 
 import numpy as np
 
+from tclose.data.keys import Encoding
 from tclose.model.array_types import Float64, Int64
+from tclose.model.attributes import ANCESTOR
 from tclose.passes.microaggregate.analyses.failing_measures import try_measuring
 from tclose.passes.microaggregate.analyses.record_counts import RecordCounts, sum_counts
 from tclose.passes.microaggregate.analyses.workload import Workload
@@ -53,6 +55,8 @@ def describe_analyses(
     names = [column.name for column in workload.quasi]
     of_parts = dict(zip(names, _measure_marginals(counts, workload), strict=False))
     of_categories = {name: shares.total_variation for name, shares in utility.shares.items()}
+    n_unchanged = dict(zip(names, counts.unchanged.tolist(), strict=False))
+    of_categories |= _measure_groups(n_unchanged, n_records, plan)
     unchanged = [three_digits(n / max(n_records, 1)) for n in counts.unchanged.tolist()]
     return AnalysesSection(
         range_counts=measure_errors(counts.ranges, n_records),
@@ -89,6 +93,20 @@ def _measure_marginals(counts: RecordCounts, workload: Workload) -> list[float]:
     sums = np.add.reduceat(apart, first[:-1]) / 2
     n_records = max(1, int(counts.parts[0, : first[1]].sum()))
     return [three_digits(share) for share in (sums / n_records).tolist()]
+
+
+def _measure_groups(n_unchanged: dict[str, int], n_records: int, plan: Plan) -> dict[str, float]:
+    """Total variation of columns of which classes release groups, of which none is a value.
+
+    A value is released where a whole class has it. So the shares of values only shrink, by the
+    records that release groups, which is half of the sum of all differences.
+    """
+    names = [e.column.name for e in plan.encodings if _releases_groups(e)]
+    return {name: three_digits(1 - n_unchanged[name] / max(n_records, 1)) for name in names}
+
+
+def _releases_groups(encoding: Encoding) -> bool:
+    return encoding.column.aggregate == ANCESTOR and not encoding.generalised
 
 
 def _describe(associations: Iterator[_Association]) -> AssociationChanges:

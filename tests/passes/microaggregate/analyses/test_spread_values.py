@@ -8,13 +8,15 @@ import pyarrow as pa
 import pytest
 
 from support.tables.value_encodings import encode
+from tclose.data.category_trees import tree_of
 from tclose.data.keys import Encoding
 from tclose.methods.generalisation.generalise import (
     Generalised,
     ancestors_of,
     generalise_column,
 )
-from tclose.passes.microaggregate.analyses.spread_values import spread_values
+from tclose.model.attributes import ANCESTOR
+from tclose.passes.microaggregate.analyses.spread_values import spread_groups, spread_values
 
 TAXONOMY = (("a", "vowel", "any"), ("e", "vowel", "any"), ("b", "other", "any"))
 
@@ -95,3 +97,16 @@ def test_whole_numbers_at_the_end_of_their_range_stay_in_it(kind: type) -> None:
     if kind is np.int64:
         assert np.sort(most - values[:3]).tolist() == [3, 10, 17]
         assert values[5:].tolist() == [most, most]
+
+
+def test_groups_are_spread_over_what_they_cover_and_values_stay() -> None:
+    encoding, _ = encode(pa.array(["a", "b", "e"]), taxonomy=TAXONOMY, aggregate=ANCESTOR)
+    tree = tree_of(encoding)
+    assert tree is not None
+    released = encoding.encode(pa.array(["any", "vowel", "b"]))
+    named = encoding.decode(spread_groups(tree, released, np.array([6, 4, 3]), 0)).to_pylist()
+    assert [sorted(named[a:b]) for a, b in ((0, 6), (6, 10), (10, 13))] == [
+        ["a", "a", "b", "b", "e", "e"],
+        ["a", "a", "e", "e"],
+        ["b", "b", "b"],
+    ]

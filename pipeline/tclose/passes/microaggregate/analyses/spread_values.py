@@ -10,6 +10,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from tclose.data.category_trees import CategoryTree
 from tclose.data.keys import Encoding, Keys
 from tclose.data.taxonomy import taxonomy_of
 from tclose.methods.generalisation.generalise import Generalised
@@ -72,9 +73,30 @@ def _spread_categories(
 ) -> tuple[Int64, NDArray[np.bool_]]:
     texts, of_class = np.unique(generalised.texts, return_inverse=True)
     covered = _list_covered(encoding, [str(text) for text in texts])
+    return _place_evenly(covered, of_class.repeat(sizes), steps)
+
+
+def spread_groups(tree: CategoryTree, released: Keys, sizes: Int64, column: int) -> Int64:
+    """A value of each record of classes that release nodes of a taxonomy: int64 (n,).
+
+    Parameters
+    ----------
+    released : categories of the classes, int64 (c,): values, or nodes above them
+    sizes : records of the classes, int64 (c,)
+    column : the number of the column
+    """
+    nodes, of_class = np.unique(released.astype(np.int64), return_inverse=True)
+    below = tree.list_below()
+    covered = [below[node] for node in nodes.tolist()]
+    return _place_evenly(covered, of_class.repeat(sizes), _step(sizes, column))[0]
+
+
+def _place_evenly(
+    covered: list[Int64], of_record: Int64, steps: Float64
+) -> tuple[Int64, NDArray[np.bool_]]:
+    """A category of each record's group by its place in it, and whether the group has but one."""
     n_covered = np.array([len(values) for values in covered])
     first = np.cumsum(n_covered) - n_covered
-    of_record = of_class.repeat(sizes)
     place = first[of_record] + (steps * n_covered[of_record]).astype(np.int64)
     return np.concatenate(covered)[place], (n_covered == 1)[of_record]
 
