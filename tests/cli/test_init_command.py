@@ -354,6 +354,19 @@ class TestRefusals:
             write_csv(tmp_path / "in" / part / "a.csv", table)
         assert "files m=1/a.csv and m=2/a.csv: column 3" in self.refused(capsys, "in")
 
+    def test_columns_that_differ_before_there_is_a_policy(self, tmp_path, capsys):
+        (tmp_path / "in").mkdir()
+        for name, head in (("a", "age,pay"), ("b", "age,pay,town"), ("c", "30,7")):
+            (tmp_path / "in" / f"{name}.csv").write_text(f"{head}\n" + "1,2\n" * 9)
+        assert (
+            "files a.csv and b.csv: column 3 of 3 in b.csv is not in the other; make them alike\n"
+        ) in self.refused(capsys, "in")
+        (tmp_path / "in" / "b.csv").unlink()
+        assert (
+            "columns 1 and 2 of 2 in c.csv are not in the other; make them alike; look at both: "
+            "if it has no line of column names, put one above its records"
+        ) in self.refused(capsys, "in")
+
     def test_nothing_but_identifiers(self, capsys):
         Path("a.csv").write_text("id,name\n" + "".join(f"{i},n{i}\n" for i in range(60)))
         assert "each of its 2 columns looks like an identifier" in self.refused(capsys, "a.csv")

@@ -62,7 +62,7 @@ def compare_names(
     Parameters
     ----------
     names, others : columns of the first and of the second file
-    listed : names that the policy lists
+    listed : names that the policy lists; none where there is no policy yet
 
     Raises
     ------
@@ -85,9 +85,11 @@ def compare_names(
     both = firsts & seconds
     own, file = (others, files[1]) if seconds - firsts else (names, files[0])
     extra = [index for index, name in enumerate(own) if name not in both]
+    which = ", which the policy does not list," if listed else ""
+    remedy = f"; look at both: {NO_HEADER}" if is_csv and not both else ""
     raise DataError(
-        f"{pair}: {name_positions(extra, len(own))} in {file}, which the policy does not list, "
-        f"{'are' if extra[1:] else 'is'} not in the other; make them alike"
+        f"{pair}: {name_positions(extra, len(own))} in {file}{which} "
+        f"{'are' if extra[1:] else 'is'} not in the other; make them alike{remedy}"
     )
 
 
