@@ -130,6 +130,23 @@ def test_codes_that_read_as_numbers_with_exponents_are_to_be_looked_at(tmp_path,
     assert said.count("around an E") == 1
 
 
+def test_times_and_numbers_of_days_are_to_be_looked_at(tmp_path, capsys) -> None:
+    """Both were left out as identifiers, of which nothing was said."""
+    lines = [
+        f"{i % 70},{i * 7 % 24}:{i * 11 % 60:02},{45658 + i * 37 % 365},{21000 + i * 61 % 700},"
+        f"{20000 + i * i % 9973},{i % 40}"
+        for i in range(300)
+    ]
+    head = "age,arrived,seen,birth_date,salary,pay"
+    (tmp_path / "in.csv").write_text("\n".join([head, *lines]) + "\n")
+    assert main(["init", "in.csv"]) == 0
+    said = capsys.readouterr().out
+    assert "look at arrived: texts that look like times of day" in said
+    assert "look at seen: numbers that may be days as spreadsheets have them" in said
+    assert "look at birth_date: numbers that may be days" in said
+    assert said.count("may be days") == 2
+
+
 def test_spellings_of_one_value_are_to_be_looked_at(tmp_path, capsys) -> None:
     """Of categories, and of persons, who would be two; not of texts that are no release's."""
     lines = [

@@ -18,6 +18,7 @@ _DAY_AND_YEAR = (
     rf"\d{{1,2}}\.?[ -]?{_MONTH}[ -]?\d{{2,4}}",
     rf"{_MONTH} ?\d{{1,2}},? \d{{4}}",
 )
+LIKE_TIMES = r"^\d{1,3}:\d{2}(:\d{2}(\.\d+)?)?( ?[aApP]\.?[mM]\.?)?$"  # of a day, or durations
 LIKE_DATES = rf"^({'|'.join(_DAY_AND_YEAR)})([ T]\d{{1,2}}:\d{{2}}(:\d{{2}}(\.\d+)?)?Z?)?$"
 
 _ALIKE = {" ": " \u00a0\u202f", "'": "'\u2019", "\u2019": "'\u2019"}  # marks that exports mix

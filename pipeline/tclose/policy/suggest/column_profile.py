@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from tclose.data.files.text_formats import (
     LIKE_DATES,
+    LIKE_TIMES,
     TextFormat,
     number_pattern,
     rewrite_texts,
@@ -36,6 +37,7 @@ _FEW_CODES = 2
 _FEW_DATES = 20  # texts, below which what looks like dates may be versions or chapters
 _LONG = 1_000  # from which whole numbers of one length may be somebody's
 _NEARLY, _RISING = 0.9, 0.99
+_FIRST_DAY, _LAST_DAY = 10_000, 73_050  # of 1927 and of 2099, as spreadsheets number them
 _EVEN = 0.1  # distance between distributions, below which one is even
 
 
@@ -51,7 +53,9 @@ class ColumnProfile:
     that are numbers or dates but for blanks before or after them; ``has_signs``: or but for
     signs, units and brackets; ``n_alike``: values of texts that differ from another one in
     capitals or blanks alone; ``has_mixed_dates``: texts that look like dates, and are of no one
-    format; ``has_mixed_marks``: numbers, some with a decimal comma and some with a point.
+    format; ``has_mixed_marks``: numbers, some with a decimal comma and some with a point;
+    ``has_times``: texts that are times of day, or durations; ``may_be_days``: numbers that may be
+    of days, as spreadsheets have them.
     """
 
     name: str
@@ -76,6 +80,8 @@ class ColumnProfile:
     has_signs: bool = False
     has_mixed_dates: bool = False
     has_mixed_marks: bool = False
+    has_times: bool = False
+    may_be_days: bool = False
     rarest: int = 0
 
     @property
@@ -87,7 +93,8 @@ class ColumnProfile:
     def is_faulty(self) -> bool:
         """True for numbers or dates that no run reads as such until they are corrected."""
         is_mixed = self.has_mixed_dates or self.has_mixed_marks
-        return bool(self.n_odd) or self.has_blanks or self.has_signs or is_mixed
+        has_others = self.has_blanks or self.has_signs or self.has_times
+        return bool(self.n_odd) or has_others or is_mixed
 
     @property
     def missing(self) -> float:
@@ -130,7 +137,7 @@ def _describe_texts(profile: ColumnProfile, texts: pa.Array) -> ColumnProfile:
         bare = pa.chunked_array([pc.utf8_trim_whitespace(texts)])
         bare_kind, _ = _find_kind(rewrite_texts(bare, profile.text_format))
         has_blanks = bare_kind in (Kind.NUMERIC, Kind.DATE)
-        has_mixed_dates = not has_blanks and _look_like_dates(distinct)
+        has_mixed_dates = not has_blanks and _look_like(LIKE_DATES, distinct)
         has_signs = profile.pattern is None and _are_signed(distinct)
         has_other = has_blanks or has_signs or has_mixed_dates
         profile = replace(
@@ -139,6 +146,7 @@ def _describe_texts(profile: ColumnProfile, texts: pa.Array) -> ColumnProfile:
             has_signs=has_signs,
             has_mixed_dates=has_mixed_dates,
             has_mixed_marks=not has_other and _have_both_marks(distinct),
+            has_times=not has_blanks and _look_like(LIKE_TIMES, distinct),
         )
     if kind is Kind.NUMERIC:
         return _describe_numbers(profile, rewritten.cast(pa.float64()).combine_chunks())
@@ -182,9 +190,9 @@ def _are_signed(texts: pa.Array) -> bool:
     )
 
 
-def _look_like_dates(texts: pa.Array) -> bool:
-    """Return whether nearly all of some texts look like dates."""
-    is_like = pc.match_substring_regex(pc.utf8_trim_whitespace(texts), LIKE_DATES)
+def _look_like(pattern: str, texts: pa.Array) -> bool:
+    """Return whether nearly all of some texts look like dates, or times."""
+    is_like = pc.match_substring_regex(pc.utf8_trim_whitespace(texts), pattern)
     return len(texts) >= _FEW_DATES and pc.sum(is_like).as_py() > _NEARLY * len(texts)
 
 
@@ -228,6 +236,7 @@ def _describe_numbers(profile: ColumnProfile, present: pa.Array) -> ColumnProfil
         skew=skew,
         is_sequence=is_integer and _counts_up(numbers),
         is_even=is_integer and _is_even(numbers),
+        may_be_days=low >= _FIRST_DAY and high <= _LAST_DAY and profile.n_distinct >= _FEW_DATES,
         has_one_length=is_integer and low >= _LONG and len(f"{low:.0f}") == len(f"{high:.0f}"),
         length=len(f"{low:.0f}") if is_code_of and len(f"{low:.0f}") == len(f"{high:.0f}") else 0,
     )

@@ -37,6 +37,10 @@ KNOWN = (
     "service date datum fecha year jahr admission aufnahme hired eintritt language sprache site "
     "hospital branch filiale"
 )
+DAYS = (
+    "date datum fecha day dia jour tag birth birthday birthdate dob geburt geburtsdatum geburtstag "
+    "naissance nacimiento nascita admission aufnahme hired eintritt"
+)
 CONFIDENTIAL = (
     "salary salaries income wage wages pay pays payroll earn earnings gehalt lohn einkommen "
     "salaire revenu revenus salario sueldo ingreso ingresos stipendio reddito bonus diagnosis "

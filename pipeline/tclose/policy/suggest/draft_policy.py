@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from tclose.data.keys import is_text
 from tclose.model.column_terms import Kind, Role
 from tclose.policy.suggest.column_profile import ColumnProfile, profile_column
-from tclose.policy.suggest.column_words import drop_accents
+from tclose.policy.suggest.column_words import DAYS, drop_accents, find_word
 from tclose.policy.suggest.doubtful_values import (
     describe_centuries,
     describe_exponents,
@@ -168,6 +168,16 @@ def _notes_of_spelling(suggestion: Suggestion, spellings: Spellings) -> list[str
             "texts that look like dates, of no one format: write all in one, months as numbers, "
             "and say its type"
         )
+    if profile.has_times:
+        notes.append(
+            "texts that look like times of day, or durations: write numbers of hours or minutes, "
+            "or date and time together, and say its type"
+        )
+    if _may_be_days(suggestion):
+        notes.append(
+            "numbers that may be days as spreadsheets have them (45658 is 2025-01-01): if so, "
+            "write dates in the data"
+        )
     if profile.has_mixed_marks:
         notes.append(
             "numbers, some with a decimal comma and some with a point, which are read as texts: "
@@ -179,6 +189,16 @@ def _notes_of_spelling(suggestion: Suggestion, spellings: Spellings) -> list[str
             "capitals or blanks alone: write those that mean the same alike"
         )
     return notes
+
+
+def _may_be_days(suggestion: Suggestion) -> bool:
+    """Return whether numbers of a range with few other uses are no identifier for sure."""
+    profile = suggestion.profile
+    if profile.kind is not Kind.NUMERIC or not profile.may_be_days:
+        return False
+    is_left_out = suggestion.role is Role.IDENTIFIER and "name:" not in suggestion.reason
+    is_day = find_word(profile.name, DAYS) is not None
+    return is_day or (is_left_out and not profile.is_sequence)
 
 
 def _notes_of(suggestion: Suggestion, column: pa.ChunkedArray) -> list[str]:
