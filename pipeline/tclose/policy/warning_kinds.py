@@ -148,6 +148,13 @@ COLUMN_LOST = WarningKind(
     "out, if nobody needs it",
 )
 
+EMPTY_FILES = WarningKind(
+    "TC-W022",
+    "input files without records",
+    "produce them again, if they should have some; accept the number where some have none, as "
+    "parts of a table that a cluster wrote",
+)
+
 KINDS = {
     kind.code: kind
     for kind in (
@@ -172,5 +179,6 @@ KINDS = {
         WEAKER_PROMISE,
         DATES_AHEAD,
         COLUMN_LOST,
+        EMPTY_FILES,
     )
 }

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
+from support.cases.people import people, policy_for, write_csv, write_parquet
 from support.pages import ROOT
 from tclose.cli.main import main
 from tclose.model.column_terms import Role
@@ -90,6 +91,25 @@ class TestCases:
         monkeypatch.setitem(COLUMNS, "birth", past)
         policy = write(tmp_path, roles, input={"date_format": "%d.%m.%Y"})
         assert "TC-W020" not in planned(capsys, policy)
+
+    @pytest.mark.parametrize("is_parquet", [False, True])
+    def test_files_without_records(self, tmp_path, capsys, is_parquet):
+        """A month's export that came out empty beside those of other months."""
+        (tmp_path / "in").mkdir()
+        for month, n_records in (("2026-01", 60), ("2026-02", 0), ("2026-03", 60)):
+            write_in = write_parquet if is_parquet else write_csv
+            write_in(tmp_path / f"in/{month}.{'parquet' if is_parquet else 'csv'}",
+                     people(60).slice(0, n_records))  # fmt: skip
+        document = policy_for(tmp_path / "in")
+        policy = str(tmp_path / "policy.yaml")
+        Path(policy).write_text(yaml.safe_dump(document))
+        said = planned(capsys, policy)["TC-W022"]["message"]
+        suffix = "parquet" if is_parquet else "csv"
+        assert said == f"1 of 3 files has no records: 2026-02.{suffix}"
+        assert main(["run", policy, "--quiet"]) == 0
+        assert f"warning TC-W022: {said}" in capsys.readouterr().err
+        (tmp_path / f"in/2026-02.{suffix}").unlink()
+        assert "TC-W022" not in planned(capsys, policy)
 
     def test_days_of_which_all_classes_release_the_group_of_all(
         self, tmp_path, capsys, monkeypatch

@@ -11,6 +11,7 @@ from tclose.passes.plan.notices.costs.calibration import read_calibration
 from tclose.passes.plan.notices.costs.run_scope import find_scope
 from tclose.passes.plan.notices.costs.step_costs import describe_estimate, estimate_run
 from tclose.passes.plan.notices.dates_ahead import warn_of_ahead
+from tclose.passes.plan.notices.empty_files import warn_of_empty_files
 from tclose.passes.plan.notices.estimate import check_memory, warn_of_short_memory
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, warn_of_noise_draws
 from tclose.passes.plan.notices.person_warnings import (
@@ -87,6 +88,7 @@ def decide_plan(context: PassContext) -> None:
     warnings = (
         *find_warnings(plan, summary.table, load_distributions(context.workspace, plan)),
         *warn_of_ahead(summary.ahead),
+        *warn_of_empty_files(contents),
         *warn_of_telling_columns(plan, summary.sampled),
         *warn_of_carried(plan, summary.carried, summary.source.known_share),
         *warn_of_shared_persons(run, sketches),
