@@ -189,7 +189,7 @@ def test_sizes_are_those_of_counting():
         ({"t": 2}, tclose.PolicyError, "t"),
         ({"t": {"d": 0.1}}, tclose.UsageError, "no entry for 'c'"),
         ({"order": {"d": [1]}}, tclose.UsageError, "order: names 'd'"),
-        ({"order": {"c": [1, 2]}}, tclose.DataError, "1 values outside its order"),
+        ({"order": {"c": [1, 2]}}, tclose.DataError, "1 value outside its order"),
         ({"quasi": 5}, tclose.UsageError, "quasi: is a value of type int; .* lists"),
         ({"confidential": None}, tclose.UsageError, "confidential: is None; .* lists"),
         ({"distance": "foo"}, tclose.UsageError, "distance: is a value of type str; give a map"),

@@ -97,7 +97,7 @@ def test_refuses_data_as_a_run_does(tmp_path, capsys):
     table = people(60, pay=[None, *range(59)])
     document = policy_for(write_csv(tmp_path / "people.csv", table))
     assert run(tmp_path, document) == 2
-    assert "1 missing values" in capsys.readouterr().err
+    assert "1 missing value\n" in capsys.readouterr().err
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "people.csv",
         "policy.yaml",

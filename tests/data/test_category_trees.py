@@ -220,7 +220,7 @@ class TestRefusals:
             encoding_of(PLACES, ["Bern", "Oslo", "Oslo", "Kyiv"], aggregate)
 
     def test_names_of_nodes_are_no_values(self) -> None:
-        with pytest.raises(DataError, match="1 of its values are not in its taxonomy"):
+        with pytest.raises(DataError, match="1 of its values is not in its taxonomy"):
             encoding_of(PLACES, ["Bern", "Europe"], ANCESTOR)
 
     def test_ancestor_without_a_taxonomy(self) -> None:

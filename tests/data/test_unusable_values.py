@@ -28,7 +28,7 @@ class TestCheck:
         assert str(error.value).split("\n")[:5] == [
             "the data cannot be used",
             "  column 'age': 1,234 missing values",
-            "  column 'size': 1 missing values",
+            "  column 'size': 1 missing value",
             "  column 'size': 2 NaN and 3 infinite values",
             "  column 'grade': 3 values outside its order",
         ]
@@ -39,7 +39,7 @@ class TestCheck:
     def test_missing_values_may_be_dropped(self):
         summary = good_summary(age=ColumnSummary(n_missing=1), size=ColumnSummary())
         check_summary(summary, COLUMNS, "drop")
-        with pytest.raises(DataError, match="'age': 1 missing values\ndrop the records"):
+        with pytest.raises(DataError, match="'age': 1 missing value\ndrop the records"):
             check_summary(summary, COLUMNS, "error")
 
     @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_values_that_changed_are_found(tamper, n_values, discharges, tmp_path, s
 
     monkeypatch.setattr(key_range_task, "count_values", count_wrongly)
     policy = discharge_policy(discharges, tmp_path / "out", method=OFF)
-    message = "1 values with another count" if tamper is not unknown else "stopped by IndexError"
+    message = "1 value with another count" if tamper is not unknown else "stopped by IndexError"
     with pytest.raises((VerificationError, TaskError), match=message):
         release.run_release(policy, Progress("none"))
     assert changed

@@ -110,7 +110,7 @@ def test_taxonomy_with_a_hole(method: str, refuse_method: Refuse) -> None:
     ills[17] = SECRET
     refuse_method(
         {"name": method},
-        "column 'ill': 1 of its values are not in its taxonomy; add them to it",
+        "column 'ill': 1 of its values is not in its taxonomy; add it to it",
         table=table_of(ill=ills.tolist()),
         attributes={"ill": {"role": QUASI, "taxonomy": {"any": ILLS}}},
     )

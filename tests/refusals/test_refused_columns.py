@@ -68,7 +68,7 @@ class TestColumns:
         document = policy_for(write(tmp_path / "people.x", with_secret()))
         taxonomy = {"any": ["m", "f"]}
         document["attributes"]["sex"] = {"role": CONFIDENTIAL, "taxonomy": taxonomy} | keys
-        message = refuse(document, "column 'sex': 1 of its values are not in its taxonomy; add th")
+        message = refuse(document, "column 'sex': 1 of its values is not in its taxonomy; add it")
         assert message.count("\n") == 1
 
     @pytest.mark.parametrize("write", [write_csv, write_parquet])
@@ -77,7 +77,7 @@ class TestColumns:
         document["attributes"]["pay"] = {"role": CONFIDENTIAL, "taxonomy": {"any": ["1", "2"]}}
         refuse(
             document,
-            "of its values are not in its taxonomy; add them to it, or name",
+            "of its values are not in its taxonomy; add them to it, or name them",
         )
 
     @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ class TestColumns:
             document,
             "people.x: the data cannot be used",
             "column 'age': 2 missing values",
-            "column 'pay': 1 missing values",
+            "column 'pay': 1 missing value",
             "missing: drop",
         )
         assert "note" not in message
@@ -124,7 +124,7 @@ class TestColumns:
         document = policy_for(write_parquet(tmp_path / "people.parquet", table))
         document["attributes"]["note"] = "non-confidential"
         document["output"]["partition_by"] = [name]
-        refuse(document, f"column '{name}': 1 missing values")
+        refuse(document, f"column '{name}': 1 missing value")
 
     def test_nothing_left(self, tmp_path, refuse):
         table = people(age=pa.array([None] * N_PEOPLE, pa.int64()))
@@ -158,7 +158,7 @@ class TestColumns:
     def test_outside_the_order(self, write, role, tmp_path, refuse):
         document = policy_for(write(tmp_path / "p.x", with_secret()))
         document["attributes"]["sex"] = {"role": role, "type": "ordinal", "order": ["f", "m"]}
-        refuse(document, "p.x: the data cannot be used\n  column 'sex': 1 values outside its order")
+        refuse(document, "p.x: the data cannot be used\n  column 'sex': 1 value outside its order")
 
     @pytest.mark.parametrize(
         ("values", "aggregate", "fragment"),

@@ -43,5 +43,23 @@ def test_nobody_has_left_before_the_first_release() -> None:
     assert [row for row in rows if row[0] == "  left"] == []
 
 
+def test_one_of_each_is_said_in_the_singular() -> None:
+    series = SeriesSection.model_construct(
+        series="panel", number=2, window=12, k=5, t={}, departures="unite", cells=112,
+        smallest_cell=10, largest_emd={}, left_out=1, leavers=1, leavers_exposed=0,
+        releases=["panel-1/a"], stale=1, stalest=1, leaver_groups_below_k=1,
+        smallest_leaver_group=1,
+    )  # fmt: skip
+    assert series_rows(series)[2:] == [
+        ("  left out", "1 record, so that cells hold"),
+        (
+            "  left",
+            "1 person of the release before, 0 of them found by a value that lasts (unite)",
+        ),
+        ("  by subtraction", "1 group below 5, the smallest of 1 person"),
+        ("  held", "1 record of others who left, for up to 1 release"),
+    ]
+
+
 def test_a_release_that_stands_alone_has_none() -> None:
     assert series_rows(None) == []

@@ -16,6 +16,7 @@ from tclose.api.staging import read_data
 from tclose.assess.any_table import check_rows
 from tclose.errors import PolicyError, UsageError, name_kind
 from tclose.model.attributes import Attribute
+from tclose.model.counted_words import count_words
 from tclose.model.verification import Failure
 from tclose.policy.error_messages import describe_problems
 from tclose.policy.sections.attribute_settings import AttributeSettings
@@ -80,7 +81,12 @@ class Check:
         ]
         for name, limit in self.t.items():
             measured = f"asked {limit:g}, largest EMD {self.largest_emd[name]:.6f}"
-            rows.append((f"t of {name}", f"{measured}; {self.above_t[name]:,} classes above"))
+            rows.append(
+                (
+                    f"t of {name}",
+                    f"{measured}; {count_words(self.above_t[name], 'class', 'classes')} above",
+                )
+            )
         return rows
 
     def __repr__(self) -> str:

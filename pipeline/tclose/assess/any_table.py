@@ -22,6 +22,7 @@ from tclose.errors import DataError
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Distance, Kind
+from tclose.model.counted_words import count_words
 from tclose.model.distribution import Distribution, make_distribution
 from tclose.model.verification import Verdict
 from tclose.passes.verify.class_checks import ClassChecks, decide
@@ -119,7 +120,8 @@ def _refuse_unplaced(table: pa.Table, column: Column) -> None:
     n_missing = table[column.name].null_count
     if n_missing:
         raise DataError(
-            f"column {column.name!r}: {n_missing:,} missing values, which have no distance to the "
+            f"column {column.name!r}: {count_words(n_missing, 'missing value')}, which "
+            f"{'has' if n_missing == 1 else 'have'} no distance to the "
             "others; take distance: equal, by which missing is a value of its own, or leave these "
             "rows out"
         )

@@ -18,6 +18,7 @@ from tclose.assess.complete_records import read_complete
 from tclose.data.files.input_partitions import read_batches
 from tclose.data.formats.released_file import open_released
 from tclose.data.places.locations import Location
+from tclose.model.counted_words import count_words
 from tclose.model.verification import Verdict
 from tclose.passes.compare.comparison import RELEASED, choose_columns
 from tclose.passes.compare.digest_task import restore_folders
@@ -195,10 +196,11 @@ def describe_foreign(n_foreign: int, n_held: int, manifest: Manifest) -> str:
     """Say how many rows are of no original, if they are more than are held; otherwise empty."""
     if n_foreign <= n_held:
         return ""
-    held = f"; {n_held:,} are held of persons who left" if n_held else ""
+    held = f"; {count_words(n_held, 'is', 'are')} held of persons who left" if n_held else ""
     return (
-        f"{n_foreign:,} of the {manifest.records:,} released rows are of no record that the policy "
-        f"reads, in the columns that are released as they are{held}"
+        f"{n_foreign:,} of the {manifest.records:,} released rows "
+        f"{'is' if n_foreign == 1 else 'are'} of no record that the policy reads, in the columns "
+        f"that are released as they are{held}"
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tclose.errors import OutputError, UsageError
+from tclose.model.counted_words import count_words
 
 if TYPE_CHECKING:
     from tclose.data.places.locations import Location
@@ -161,7 +162,9 @@ def _site(arguments: argparse.Namespace) -> tuple[str, int]:
     lines = [f"left out {name}: its manifest cannot be read" for name in site.left_out]
     lines += [f"left out {name}: its name is not UTF-8; rename it" for name in site.unlinked]
     lines += [f"left out {name}: a file of the site has its name; rename it" for name in site.taken]
-    return "\n".join([*lines, f"{site.n_releases:,} releases in {site.folder / 'index.html'}"]), 0
+    return "\n".join(
+        [*lines, f"{count_words(site.n_releases, 'release')} in {site.folder / 'index.html'}"]
+    ), 0
 
 
 def _as_json(described: Any) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from tclose.cli.command_parser import add_as_of, add_overrides, add_quiet
 from tclose.errors import UsageError
+from tclose.model.counted_words import count_words
 
 if TYPE_CHECKING:
     from tclose.passes.series.forget_person import CellCounts, ForgottenPerson
@@ -56,8 +57,7 @@ def forget(arguments: argparse.Namespace, progress: "Progress") -> str:
 
 
 def _count_registers(releases: Sequence[str], series: str) -> str:
-    n = len(releases)
-    return f"{n:,} register{'' if n == 1 else 's'} of series {series!r}"
+    return f"{count_words(len(releases), 'register')} of series {series!r}"
 
 
 def _describe_guarantee(person: "ForgottenPerson", settings: "OverTimeSettings") -> str:
@@ -81,7 +81,8 @@ def _describe_cell(cell: "CellCounts", settings: "OverTimeSettings") -> str:
         return ", as in the newest one"
     k, others, n = settings.k, cell.n_others, cell.n_forgotten
     if others < k:
-        return f", and its {others:,} others are left out, too, fewer than over_time.k {k}"
+        them = count_words(others, "other is", "others are")
+        return f", and its {them} left out, too, fewer than over_time.k {k}"
     ways = {
         "report": f"unless {k} leave it together, subtraction finds her, as leavers_exposed counts",
         "unite": f"classes are united until {k} have left each union",
@@ -91,7 +92,8 @@ def _describe_cell(cell: "CellCounts", settings: "OverTimeSettings") -> str:
     }
     way = ways[settings.departures]
     if not n:
-        return f", of which {others:,} others stay (over_time.k {k}); {way}"
+        staying = count_words(others, "other stays", "others stay")
+        return f", of which {staying} (over_time.k {k}); {way}"
     least = max(0, others - n)
     fewer = f"; where fewer than {k} stay, they are left out, too" if least < k else ""
     before = f"{n:,} {'person was' if n == 1 else 'persons were'} forgotten before"
@@ -103,8 +105,9 @@ def _warn(cell: "CellCounts") -> str:
     if not cell.n_beside_held:
         return ""
     return (
-        f"; {cell.n_beside_held:,} of the {cell.n_newest:,} records of the newest one are in "
-        "cells with held ones (a release that lacks more than half is refused: then begin a new "
+        f"; {cell.n_beside_held:,} of the {cell.n_newest:,} records of the newest one "
+        f"{'is' if cell.n_beside_held == 1 else 'are'} in cells with held ones (a release that "
+        "lacks more than half is refused: then begin a new "
         "series)"
     )
 

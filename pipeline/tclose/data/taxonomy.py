@@ -15,6 +15,7 @@ import numpy as np
 from tclose.errors import DataError, PolicyError
 from tclose.kernels.emd.tree_counts import count_below
 from tclose.model.array_types import Float64, Int64
+from tclose.model.counted_words import count_words
 from tclose.model.distribution import TreeMetric
 
 Chain = tuple[str, ...]  # a value's name, then those of the nodes above it, the root's last
@@ -79,8 +80,10 @@ class Taxonomy:
         if absent.size:
             n_absent = len({values[i] for i in absent})
             raise DataError(
-                f"column {column!r}: {n_absent:,} of its values are not in its taxonomy; add them "
-                "to it, or name them in input.missing_values"
+                f"column {column!r}: "
+                f"{count_words(n_absent, 'of its values is', 'of its values are')} "
+                f"not in its taxonomy; add {'it' if n_absent == 1 else 'them'} to it, or name "
+                f"{'it' if n_absent == 1 else 'them'} in input.missing_values"
             )
         codes = {leaf: code for code, leaf in enumerate(self.leaves)}
         return np.array([codes[value] for value in values], dtype=np.int64)

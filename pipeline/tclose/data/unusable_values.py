@@ -6,6 +6,7 @@ from tclose.data.value_counts import ColumnSummary, TableSummary
 from tclose.errors import DataError
 from tclose.model.attributes import Column
 from tclose.model.column_terms import Kind
+from tclose.model.counted_words import count_words
 
 
 def check_summary(summary: TableSummary, columns: tuple[Column, ...], missing: str) -> None:
@@ -48,17 +49,18 @@ def find_problems(summary: TableSummary, columns: tuple[Column, ...], missing: s
         if _is_empty(counted, column, summary.n_read, missing):
             problems.append(f"{where} {_describe_empty(column)}")
         elif missing == "error" and counted.n_missing:
-            problems.append(f"{where} {counted.n_missing:,} missing values")
+            problems.append(f"{where} {count_words(counted.n_missing, 'missing value')}")
         if counted.n_nan or counted.n_infinite:
             problems.append(
                 f"{where} {counted.n_nan:,} NaN and {counted.n_infinite:,} infinite values"
             )
         n_outside = _count_outside(counted, column)
         if n_outside:
-            problems.append(f"{where} {n_outside:,} values outside its order")
+            problems.append(f"{where} {count_words(n_outside, 'value')} outside its order")
         n_unlisted = _count_unlisted(counted, column)
         if n_unlisted:
-            problems.append(f"{where} {n_unlisted:,} values that its noise.values do not list")
+            unlisted = count_words(n_unlisted, "value")
+            problems.append(f"{where} {unlisted} that its noise.values do not list")
     return problems
 
 

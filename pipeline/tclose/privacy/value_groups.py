@@ -13,6 +13,7 @@ from tclose.errors import PolicyError
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Column
 from tclose.model.column_terms import Kind
+from tclose.model.counted_words import count_words
 from tclose.model.distribution import Distribution
 from tclose.privacy.bucket_cuts import cut_buckets
 from tclose.privacy.class_counts import group_table
@@ -118,7 +119,8 @@ def find_groups(
         groups[codes[codes >= 0]] = group
     n_absent = int(np.count_nonzero(groups < 0))
     if n_absent:
-        raise PolicyError(f"{where}: {n_absent:,} of its values are in no bucket; name them all")
+        absent = count_words(n_absent, "of its values is", "of its values are")
+        raise PolicyError(f"{where}: {absent} in no bucket; name them all")
     present, groups = np.unique(groups, return_inverse=True)
     if present.size < 2:
         raise PolicyError(f"{where}: all its values are in one bucket; name others")

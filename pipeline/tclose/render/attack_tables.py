@@ -7,6 +7,7 @@ from tclose.assess.over_time.attack_result import (
     PersonExposure,
     RefinementCheck,
 )
+from tclose.model.counted_words import count_words
 from tclose.passes.series.series_verdict import UNITE
 from tclose.render.text_tables import align_rows, render_table
 
@@ -64,7 +65,8 @@ def _describe_left(check: RefinementCheck) -> list[tuple[str, str]]:
     if left is None:
         return []
     text = (
-        f"{left.persons:,} persons, {left.found:,} of them in cells below {check.k} or above a t: "
+        f"{count_words(left.persons, 'person')}, {left.found:,} of them in cells below {check.k} "
+        "or above a t: "
         f"told, and no part of the verdict (departures: {check.departures})"
     )
     if check.departures == UNITE:

@@ -1,5 +1,6 @@
 """A plan in plain text: what will be done with each column, what it costs, and why."""
 
+from tclose.model.counted_words import count_words
 from tclose.passes.series.series_verdict import DROP
 from tclose.releases.manifest.plan_document import (
     CostEstimate,
@@ -14,6 +15,8 @@ from tclose.releases.manifest.plan_document import (
 from tclose.releases.manifest.privacy_sections import format_parameters
 from tclose.render.release_tables import format_changed
 from tclose.render.text_tables import render_table
+
+_NOT_HERE = "person of the release before is not", "persons of the release before are not"
 
 
 def report_plan(plan: PlanDocument, estimate: CostEstimate, n_dropped: int) -> str:
@@ -94,8 +97,9 @@ def _series_rows(series: PlannedSeries | None) -> list[tuple[str, str]]:
         rows.append(("dropped over time", dropped))
     if series.earlier:
         cost = (
-            f"{series.leavers:,} persons of the release before are not in this one; "
-            f"{series.classes_left:,} of its classes were left by 1 to {series.k - 1} "
+            f"{count_words(series.leavers, *_NOT_HERE)} in this one; "
+            f"{count_words(series.classes_left, 'of its classes was', 'of its classes were')} left "
+            f"by 1 to {series.k - 1} "
             f"({series.departures}); records left out: {series.left_out:,}"
         )
         rows.append(("who left", cost))
@@ -103,7 +107,10 @@ def _series_rows(series: PlannedSeries | None) -> list[tuple[str, str]]:
         rows.append(("held", _format_held(series, series.most_stale)))
     if series.forgotten:
         rows.append(
-            ("forgotten", f"{series.forgotten:,} records of persons who were, left out of these")
+            (
+                "forgotten",
+                f"{count_words(series.forgotten, 'record')} of persons who were, left out of these",
+            )
         )
     return rows
 
@@ -118,9 +125,9 @@ def _format_classes_left(series: PlannedSeries) -> str:
 
 def _format_held(series: PlannedSeries, most: float) -> str:
     """Format the records of persons who left: those of this release, and those expected."""
-    text = f"{series.stale:,} records of others who left, with their last values"
+    text = f"{count_words(series.stale, 'record')} of others who left, with their last values"
     if series.stale:
-        text += f", for up to {series.stalest:,} release{'' if series.stalest == 1 else 's'}"
+        text += f", for up to {count_words(series.stalest, 'release')}"
     text += f"; {most:.1%} of the records may be"
     if series.expected_stale is not None:
         text += f", and by the window's end about {series.expected_stale:.0%} are expected"
@@ -161,7 +168,8 @@ def _format_price(price: PlannedPrice | None) -> str:
     change = f" ({lost / whole - 1:+.0%})" if whole else ""
     return (
         f"; in releases of {price.sampled:,} records, beside {price.sampled_left_out:,} isolated "
-        f"ones, {said.format(f'{lost:.3g}', f'{whole:.3g}', change)}: an estimate"
+        f"{'one' if price.sampled_left_out == 1 else 'ones'}, "
+        f"{said.format(f'{lost:.3g}', f'{whole:.3g}', change)}: an estimate"
     )
 
 
@@ -215,7 +223,7 @@ def _format_counted(plan: PlanDocument) -> str:
     mean = plan.records / persons.persons
     summary = (
         f"persons: {persons.persons:,} with {mean:.2f} records each on average, {persons.most:,} "
-        f"at most; {persons.several:,} have several"
+        f"at most; {count_words(persons.several, 'has', 'have')} several"
     )
     if (together := persons.together) is None:
         return summary

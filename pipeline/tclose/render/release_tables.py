@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tclose.model.column_terms import Distance
+from tclose.model.counted_words import count_words
 from tclose.releases.manifest.inside_sections import CategoryShares, SeriesSection
 from tclose.releases.manifest.internal_manifest import PersonTracesSection, Utility
 from tclose.releases.manifest.privacy_sections import (
@@ -182,7 +183,8 @@ def _format_skewness(skewness: SkewnessSection) -> str:
 
 
 def _format_exposure(exposed: Exposed | SkewnessSection) -> str:
-    return f"{exposed.records:,} records in {exposed.classes:,} classes"
+    classes = count_words(exposed.classes, "class", "classes")
+    return f"{count_words(exposed.records, 'record')} in {classes}"
 
 
 def _class_rows(classes: ClassesSection) -> list[tuple[str, str]]:

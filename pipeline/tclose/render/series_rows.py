@@ -1,5 +1,6 @@
 """Rows of tables on a release together with the earlier ones of its series: internal figures."""
 
+from tclose.model.counted_words import count_words
 from tclose.releases.manifest.inside_sections import SeriesSection, describe_found
 
 
@@ -9,7 +10,8 @@ def series_rows(series: SeriesSection | None) -> list[tuple[str, str]]:
         return []
     cells = f"{series.cells:,}, the smallest of {series.smallest_cell:,} persons (asked {series.k})"
     left = (
-        f"{series.leavers:,} persons of the release before, {series.leavers_exposed:,} of them "
+        f"{count_words(series.leavers, 'person')} of the release before, "
+        f"{series.leavers_exposed:,} of them "
         f"{describe_found(series.departures)} ({series.departures})"
     )
     place = f"release {series.number:,} of {series.series}, window {series.window:,}"
@@ -21,14 +23,15 @@ def series_rows(series: SeriesSection | None) -> list[tuple[str, str]]:
             (f"  t of {name}", f"asked {t:g}, largest EMD of a cell {series.largest_emd[name]:.6f}")
             for name, t in series.t.items()
         ),
-        ("  left out", f"{series.left_out:,} records, so that cells hold"),
+        ("  left out", f"{count_words(series.left_out, 'record')}, so that cells hold"),
         *([("  left", left)] if series.releases else []),
     ]
     if series.departures == "unite":
-        groups = f"{series.leaver_groups_below_k or 0:,} groups below {series.k:,}"
-        smallest = f"the smallest of {series.smallest_leaver_group or 0:,} persons"
+        groups = f"{count_words(series.leaver_groups_below_k or 0, 'group')} below {series.k:,}"
+        smallest = f"the smallest of {count_words(series.smallest_leaver_group or 0, 'person')}"
         rows.append(("  by subtraction", f"{groups}, {smallest}"))
     if series.stale:
-        most = f"{series.stalest:,} release{'' if series.stalest == 1 else 's'}"
-        rows.append(("  held", f"{series.stale:,} records of others who left, for up to {most}"))
+        most = count_words(series.stalest, "release")
+        held = f"{count_words(series.stale, 'record')} of others who left, for up to {most}"
+        rows.append(("  held", held))
     return rows

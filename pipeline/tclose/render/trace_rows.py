@@ -1,5 +1,6 @@
 """Rows of tables on persons with several records, over all of their classes: internal figures."""
 
+from tclose.model.counted_words import count_words
 from tclose.releases.manifest.internal_manifest import PersonTracesSection
 
 
@@ -12,11 +13,14 @@ def trace_rows(traces: PersonTracesSection | None) -> list[tuple[str, str]]:
         return []
     if traces.by_classes is None:
         title = "by all classes of a person"
-        several = f"{traces.in_several_classes:,} persons are in several; "
+        several = (
+            f"{count_words(traces.in_several_classes, 'person is', 'persons are')} in several; "
+        )
     else:
         title, several = "by class and number of records", ""
-    found = f"{several}{traces.alone:,} persons alone, {traces.below_k:,} among fewer than k"
+    alone = count_words(traces.alone, "person")
+    found = f"{several}{alone} alone, {traces.below_k:,} among fewer than k"
     rows = [(title, f"{found}: measured, not held")]
     for name, n_persons in traces.one_value_left.items():
-        rows.append((f"  one {name} left", f"{n_persons:,} persons, if it lasts"))
+        rows.append((f"  one {name} left", f"{count_words(n_persons, 'person')}, if it lasts"))
     return rows

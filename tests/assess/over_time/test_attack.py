@@ -252,7 +252,7 @@ class TestRefusals:
         pq.write_table(table.set_column(0, "person_id", names), file)
         policy = parse_policy(document(file, tmp_path / "releases", "mdav"))
         release = Path(str(run_release(policy, QUIET).release))
-        with pytest.raises(DataError, match="column 'person_id' has 1 missing values"):
+        with pytest.raises(DataError, match="column 'person_id' has 1 missing value"):
             attack_releases([release] * 2, [policy] * 2, "person_id", None, QUIET)
 
     def test_other_originals_leave_classes_unknown(self, nearest: Series) -> None:

@@ -165,5 +165,5 @@ class TestOtherTools:
         place = tmp_path / f"released{suffix}"
         table = pa.table({"age": age, "sex": ["f"] * 4, "pay": [1, 2, 3, 4]})
         (pa_csv.write_csv if suffix == ".csv" else pq.write_table)(table, place)
-        with pytest.raises(DataError, match=r"1 rows have no value in column 'age'.*write \*"):
+        with pytest.raises(DataError, match=r"1 row has no value in column 'age'.*write \*"):
             attack_releases([place] * 2, [policy] * 2, "who", None, QUIET)

@@ -1,6 +1,7 @@
 """dp-confidential on times, moments and days: listed values, written as people write them."""
 
 import json
+import re
 from datetime import datetime, time
 from pathlib import Path
 from typing import Any
@@ -80,9 +81,10 @@ def test_ordered_times(tmp_path: Path) -> None:
 
 def test_audit_of_a_manifest_with_other_values(tmp_path: Path) -> None:
     made, _ = release_of("time64[us]", tmp_path)
-    for values, finding in ((["08:00", "09:00"], "rows have values that it does not"), (["x"], "")):
+    says = r"rows? ha(s a value|ve values) that it does not"
+    for values, finding in ((["08:00", "09:00"], says), (["x"], "")):
         path = made.folder / "manifest.json"
         manifest = json.loads(path.read_text())
         manifest["noise"]["at"]["values"] = values
         path.write_text(json.dumps(manifest))
-        assert any(finding in found for found in audit_release(made.folder).findings)
+        assert any(re.search(finding, found) for found in audit_release(made.folder).findings)

@@ -104,7 +104,7 @@ def test_too_few_leave_to_be_united(months: SeriesMonths, tmp_path: Path) -> Non
     fewer = write_parquet(tmp_path / "fewer.parquet", table.slice(1))
     place = SeriesMonths(tmp_path, (months.files[0], fewer))
     place.publish(0, departures="unite")
-    with pytest.raises(InfeasibleError, match="departures: 1 persons in all have left the class"):
+    with pytest.raises(InfeasibleError, match="departures: 1 person in all has left the class"):
         place.publish(1, departures="unite")
 
 

@@ -186,7 +186,7 @@ class TestVerification:
             return clusters
 
         monkeypatch.setattr(cluster_task, "cluster_persons", stray)
-        with pytest.raises(VerificationError, match=r"found 1 persons in several classes"):
+        with pytest.raises(VerificationError, match=r"found 1 person in several classes"):
             release(kept_policy(source, tmp_path))
 
     def test_what_nobody_counted_is_refused(

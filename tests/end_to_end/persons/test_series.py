@@ -235,7 +235,7 @@ def test_events_are_refused(copied: SeriesMonths, tmp_path: Path) -> None:
     table = pq.read_table(copied.files[0])
     twice = write_parquet(tmp_path / "events.parquet", table.take([*range(len(table)), 0]))
     document = copied.policy(0) | {"input": {"path": str(twice)}}
-    with pytest.raises(PolicyError, match="1 of 701 records are of persons who have another one"):
+    with pytest.raises(PolicyError, match="1 of 701 records is of a person who has another one"):
         release(document)
 
 

@@ -58,7 +58,7 @@ class TestHierarchies:
         assert found.hierarchies[0].spans.tolist() == [[0, 0], [1, 1], [1, 1]]
 
     def test_values_beyond_the_taxonomy_are_refused(self) -> None:
-        with pytest.raises(DataError, match="1 of its values are not in its taxonomy"):
+        with pytest.raises(DataError, match="1 of its values is not in its taxonomy"):
             levels_of(["Köln", "Oslo"], taxonomy=WAYS)
 
     def test_intervals(self) -> None:

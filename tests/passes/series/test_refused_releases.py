@@ -76,7 +76,7 @@ def test_what_is_above_t_is_named(departures: str) -> None:
     [
         ([*range(50), *[7] * 30], "31 of 80 records have one value in the column of role person"),
         ([*range(50), *range(30)], "30 of 80 records are of persons who have another one"),
-        ([*range(50), 7], "1 of 51 records are of persons who have another one"),
+        ([*range(50), 7], "1 of 51 records is of a person who has another one"),
     ],
 )
 def test_a_value_of_many_records_may_be_nobody(persons: list[int], said: str) -> None:

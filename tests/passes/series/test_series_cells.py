@@ -75,19 +75,24 @@ def test_verdict_is_that_of_the_definition(drawn: Drawn, k: int) -> None:
     n_cells, smallest, small, above = judge_naively(drawn, k)
     assert (verdict.n_cells, verdict.smallest) == (n_cells, smallest)
     found = {failure.what: failure.found for failure in verdict.failures}
-    asked = {"k over time": (small, "smaller cells"), "t over time": (above, "cells above")}
-    assert found == {what: f"{n} {words}" for what, (n, words) in asked.items() if n}
+    asked = {"k over time": (small, "smaller {}"), "t over time": (above, "{} above")}
+    assert found == {
+        what: f"{n} {words.format('cell' if n == 1 else 'cells')}"
+        for what, (n, words) in asked.items()
+        if n
+    }
 
 
 @given(series(), st.integers(1, 4))
 def test_who_left_is_found_by_the_definition(drawn: Drawn, k: int) -> None:
     """Whichever release they left: all have to hold where nobody may be found."""
     releases = [{p: row for p, row in enumerate(one) if row[0] != -1} for one in drawn]
-    cells = naive_holding.find_cells(releases)
-    failing = [cell for cell in cells.values() if not naive_holding.holds(cell, releases, k, LIMIT)]
+    whole = naive_holding.find_cells(releases)
+    failing = [cell for cell in whole.values() if not naive_holding.holds(cell, releases, k, LIMIT)]
     left = set(releases[-2] if len(releases) > 1 else ()) - set(releases[-1])
     of_left = [cell for cell in failing if cell.isdisjoint(releases[-1])]
-    said = [f"{len(of_left)} cells of persons who left do not hold"] if of_left else []
+    cells = "cell of persons who left does" if len(of_left) == 1 else "cells of persons who left do"
+    said = [f"{len(of_left)} {cells} not hold"] if of_left else []
     for departures, found in [*((way, said) for way in ("refuse", "drop", "hold")), ("report", [])]:
         verdict = judge_series(known(drawn), len(drawn[0]), k, departures)
         assert [f.found for f in verdict.failures if f.what == "departures"] == found
@@ -159,7 +164,7 @@ def test_leavers_are_counted_or_refused() -> None:
     assert (reported.n_leavers, reported.n_exposed, reported.n_newcomers) == (3, 3, 0)
     [failure] = judge_series(known([stay, gone]), 9, 4, "refuse").failures
     assert (failure.what, failure.found) == (
-        "departures", "1 cells of persons who left do not hold",
+        "departures", "1 cell of persons who left does not hold",
     )  # fmt: skip
     assert judge_series(known([stay, gone]), 9, 3, "refuse").passed
     assert judge_series(known([gone, stay]), 9, 4, "report").failures[0].what == "k over time"

@@ -156,7 +156,7 @@ class TestVerdict:
             (
                 replace(GOOD, n_violating=(1,), largest=(0.25,)),
                 {},
-                [("t of income", "at most 0.2", "1 classes above, the largest 0.250000")],
+                [("t of income", "at most 0.2", "1 class above, the largest 0.250000")],
             ),
             (
                 replace(GOOD, largest=(float("nan"),)),
@@ -179,7 +179,7 @@ class TestVerdict:
                         "at most 0.2",
                         f"2 classes above, the largest {GOOD.largest[0]:.6f}",
                     ),
-                    ("distribution of income", "that of the table", "1 values with another count"),
+                    ("distribution of income", "that of the table", "1 value with another count"),
                 ],
             ),
         ],
@@ -214,7 +214,7 @@ class TestVerdict:
         ("achieved", "found"),
         [
             (Achieved(2, 0, 3.0, 3.0), None),
-            (Achieved(2, 1, 1.0, 3.0), "1 classes fail, the worst has 1"),
+            (Achieved(2, 1, 1.0, 3.0), "1 class fails, the worst has 1"),
             (Achieved(1, 0, 3.0, 3.0), "1 of 2 classes checked"),
             (Achieved(3, 0, 3.0, 3.0), "3 of 2 classes checked"),
             (Achieved(), "0 of 2 classes checked"),

@@ -72,7 +72,7 @@ def test_what_holds_passes() -> None:
         (
             replace(GOOD, n_violating=(1,), largest=(0.25,)),
             3,
-            [("t of pay over persons", "1 classes above, the largest 0.250000")],
+            [("t of pay over persons", "1 class above, the largest 0.250000")],
         ),
         (
             replace(GOOD, largest=(float("nan"),)),
@@ -103,7 +103,7 @@ def traces(n_several: int) -> PersonTraces:
     ("found", "failures"),
     [
         (traces(0), []),
-        (traces(1), [("persons", "1 persons in several classes")]),
+        (traces(1), [("persons", "1 person in several classes")]),
         (None, [("persons", "the classes of persons were not counted")]),
     ],
 )

@@ -14,6 +14,7 @@ from tclose.data.keys import natural_kind, plain_type
 from tclose.data.places.locations import Location
 from tclose.data.places.process_limits import machine_memory
 from tclose.data.places.untrusted_files import MalformedError
+from tclose.model.counted_words import count_words
 from tclose.releases.manifest.public_manifest import Manifest
 
 _BYTES_PER_VALUE = 24  # of a column that is checked: the value, its key, and a copy of one
@@ -76,7 +77,9 @@ def _check_file(file: ReleasedFile, n_rows: int, manifest: Manifest) -> list[str
         findings.append("has columns of types that no release has")
     findings += file.find_extras()
     if file.n_rows != n_rows:
-        findings.append(f"has {file.n_rows:,} rows, not the {n_rows:,} of the manifest")
+        findings.append(
+            f"has {count_words(file.n_rows, 'row')}, not the {n_rows:,} of the manifest"
+        )
     if not file.n_rows:  # which whoever reads classes of rows relies on
         findings.append("has no rows, as no file of a release")
     if n_rows * len(manifest.columns) * _BYTES_PER_VALUE > machine_memory():

@@ -21,6 +21,7 @@ from tclose.data.listed_values import read_listed
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.methods.dp.dp_confidential import NoiseGrid
+from tclose.model.counted_words import count_words
 from tclose.model.verification import ClassSizes
 from tclose.passes.publish.describe_privacy import state_closeness
 from tclose.releases.manifest.privacy_sections import NoiseResult
@@ -69,7 +70,8 @@ def compare_noise(manifest: Manifest, measured: Noises, paths: list[Location]) -
             findings.append(f"{what}: asked at most {limit:g}, found {achieved:.6f}")
         n_others = sum(_count_others(_read_column(path, name), noise) for path in paths)
         if n_others:
-            findings.append(f"noise on {name}: {n_others:,} rows have values that it does not give")
+            rows = count_words(n_others, "row has a value", "rows have values")
+            findings.append(f"noise on {name}: {rows} that it does not give")
     return findings
 
 

@@ -24,6 +24,7 @@ from tclose.data.keys import Encoding
 from tclose.errors import DataError, PolicyError, UsageError, suggest
 from tclose.model.array_types import Int64
 from tclose.model.column_terms import Role
+from tclose.model.counted_words import count_words
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.release import TRIAL
 from tclose.passes.summarise.input_summary import InputSummary
@@ -33,6 +34,8 @@ from tclose.runtime.artifacts.arrays import column_array
 from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import run_pipeline
 from tclose.runtime.run import Run
+
+_ANOTHER = "record is about a person who has", "records are about persons who have"
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +154,7 @@ def _check_single(persons: pa.Array, place: str) -> None:
     n_more = len(persons) - pc.count_distinct(persons).as_py()
     if n_more:
         raise DataError(
-            f"originals of {place}: {n_more:,} records are about persons who have another one; the "
+            f"originals of {place}: {count_words(n_more, *_ANOTHER)} another one; the "
             "attack is on panels, with one record for each person in a release"
         )
 
@@ -167,7 +170,8 @@ def _as_texts(values: pa.ChunkedArray, person: str, place: str) -> pa.Array:
     joined = values.combine_chunks()
     if joined.null_count:
         raise DataError(
-            f"originals of {place}: column {person!r} has {joined.null_count:,} missing values; "
+            f"originals of {place}: column {person!r} has "
+            f"{count_words(joined.null_count, 'missing value')}; "
             "leave these records out, or say whom they are about"
         )
     try:

@@ -23,6 +23,7 @@ from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import DataError, OutputError
 from tclose.model.array_types import Int64
+from tclose.model.counted_words import count_words
 from tclose.policy.policy import Policy
 from tclose.policy.suggest.csv_dialect import detect_delimiter
 from tclose.releases.catalog.catalog import find_release
@@ -163,7 +164,8 @@ def _refuse_gaps(place: Location, table: pa.Table, quasi: Sequence[str]) -> None
         n_gaps = int(pc.sum(pc.is_null(table[name], nan_is_null=True)).as_py() or 0)
         if n_gaps:
             raise DataError(
-                f"{place}: {n_gaps:,} rows have no value in column {name!r}; where values were "
+                f"{place}: {count_words(n_gaps, 'row has', 'rows have')} no value in column "
+                f"{name!r}; where values were "
                 "suppressed write *, as of any value"
             )
 

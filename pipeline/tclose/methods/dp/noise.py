@@ -15,6 +15,7 @@ from tclose.errors import DataError, InfeasibleError, PolicyError
 from tclose.methods.dp.dp_confidential import NoiseGrid, draw_codes, draw_steps
 from tclose.model.attributes import Column, Noise
 from tclose.model.column_terms import Kind
+from tclose.model.counted_words import count_words
 from tclose.privacy.models.stochastic_closeness import epsilon_for, stochastic_closeness
 
 
@@ -148,7 +149,8 @@ def _codes_of(values: pa.Array, listed: pa.Array, name: str) -> np.ndarray:
     places = pc.index_in(widen_decimals(values), value_set=widen_decimals(listed))
     if places.null_count:
         raise DataError(
-            f"column {name!r}: {places.null_count:,} values that the policy does not list; name "
+            f"column {name!r}: {count_words(places.null_count, 'value')} that the policy does not "
+            "list; name "
             "every value that can occur"
         )
     return cast(np.ndarray, places.to_numpy(zero_copy_only=False).astype(np.int64))

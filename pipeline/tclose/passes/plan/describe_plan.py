@@ -7,6 +7,7 @@ from typing import Any
 from tclose.data.column_scales import HEAVY_TAILS
 from tclose.data.keys import Encoding
 from tclose.model.column_terms import Scale
+from tclose.model.counted_words import count_words
 from tclose.passes.persons.person_numbers import PersonCounts
 from tclose.passes.plan.plan import Plan, ReleasePartition, partition_name
 from tclose.releases.manifest.plan_document import (
@@ -92,7 +93,11 @@ def describe_imputed(encoding: Encoding) -> str:
     if preparation is None or preparation.imputes is None:
         return ""
     what = "the aggregate of their class" if preparation.by_class else f"the {preparation.imputes}"
-    return f"{preparation.n_imputed:,} records without a value get {what}"
+    return count_words(
+        preparation.n_imputed,
+        f"record without a value gets {what}",
+        f"records without a value get {what}",
+    )
 
 
 def describe_planned_persons(counts: PersonCounts, plan: Plan) -> PlannedPersons:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from tclose.data.keys import plain_type, widen_decimals
 from tclose.errors import VerificationError
 from tclose.model.array_types import Float64, Int64
+from tclose.model.counted_words import count_words
 from tclose.model.verification import Verdict
 from tclose.passes.plan.plan import Plan
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY
@@ -137,7 +138,8 @@ def look_again(batches: Iterator[pa.RecordBatch], names: list[str], smallest: in
     uniques = find_special_uniques(columns, choose_set_size(len(columns)))
     if uniques.n_unique or uniques.n_msus.any():
         raise VerificationError(
-            f"release: {uniques.n_unique:,} of its rows are alone with their quasi-identifiers, "
+            f"release: {count_words(uniques.n_unique, 'of its rows is', 'of its rows are')} alone "
+            "with their quasi-identifiers, "
             "against the verdict; nothing was published"
         )
     return UniquesAfter(

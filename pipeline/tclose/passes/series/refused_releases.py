@@ -8,6 +8,7 @@ import numpy as np
 from tclose.errors import InfeasibleError, PolicyError
 from tclose.kernels.cell_parts import count_labels
 from tclose.model.array_types import Integers
+from tclose.model.counted_words import count_words
 from tclose.passes.series.kept_records import ColumnAbove, find_earlier
 from tclose.passes.series.series_cells import KnownRelease, measure_cells
 from tclose.passes.series.series_verdict import DROP, HOLD, NOBODY_FOUND, UNITE
@@ -43,8 +44,9 @@ def check_once(persons: Integers) -> None:
             "in input.missing_values, and say missing: drop"
         )
     raise PolicyError(
-        f"privacy.over_time: {n_again:,} of {persons.size:,} records are of persons who have "
-        "another one; these are events, and who is in which release is unlike for everybody, "
+        f"privacy.over_time: {n_again:,} of {persons.size:,} records "
+        f"{'is of a person who has' if n_again == 1 else 'are of persons who have'} another one; "
+        "these are events, and who is in which release is unlike for everybody, "
         "so that no classes hold over time; make a table with one record for each person, or "
         "take over_time out"
     )
@@ -180,12 +182,14 @@ def check_departures(
     remedy = "take departures: report, or wait until more have left"
     if n_before:
         remedy = (
-            f"{n_before:,} of them were gone from the release before already, and no later one "
+            f"{count_words(n_before, 'of them was', 'of them were')} gone from the release before "
+            "already, and no later one "
             "hides them: take departures: report until what they have left is out of the window, "
             "or a smaller window, or begin a new series"
         )
     raise InfeasibleError(
-        f"privacy.over_time.departures: {n_found:,} persons have left earlier classes in groups of "
+        f"privacy.over_time.departures: "
+        f"{count_words(n_found, 'person has', 'persons have')} left earlier classes in groups of "
         f"fewer than k = {settings.k}, or above a t: subtraction finds them; {remedy}"
     )
 
@@ -204,7 +208,9 @@ def _check_unions(window: Sequence[KnownRelease], persons: Integers, k: int) -> 
         n_left = int(goes_on.sum())
         if 0 < n_left < k:
             raise InfeasibleError(
-                f"privacy.over_time.departures: {n_left:,} persons in all have left the classes of "
+                f"privacy.over_time.departures: "
+                f"{count_words(n_left, 'person in all has', 'persons in all have')} left the "
+                "classes of "
                 f"an earlier release that go on, fewer than k = {k}, so subtraction finds them "
                 "whatever is united; wait until more have left, or take departures: report"
             )

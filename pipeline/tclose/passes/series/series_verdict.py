@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from tclose.model.array_types import Int64, Integers
+from tclose.model.counted_words import count_words
 from tclose.model.verification import Failure
 from tclose.passes.series.departed_groups import CellClasses, find_small_groups
 from tclose.passes.series.series_cells import KnownRelease, find_cells, measure_cells
@@ -110,9 +111,13 @@ def _find_failures(
     failures = []
     small, above = int((sizes[present] < k).sum()), int(is_above[present].sum())
     if small:
-        failures.append(Failure("k over time", f"at least {k} persons", f"{small:,} smaller cells"))
+        failures.append(
+            Failure("k over time", f"at least {k} persons", count_words(small, "smaller cell"))
+        )
     if above:
-        failures.append(Failure("t over time", "every cell within it", f"{above:,} cells above"))
+        failures.append(
+            Failure("t over time", "every cell within it", f"{count_words(above, 'cell')} above")
+        )
     return failures
 
 
@@ -121,7 +126,8 @@ def _refuse_departures(n_failing: int, departures: str) -> list[Failure]:
     if departures not in NOBODY_FOUND or not n_failing:
         return []
     demand = "none who can be found by subtraction"
-    return [Failure("departures", demand, f"{n_failing:,} cells of persons who left do not hold")]
+    cells = "cell of persons who left does", "cells of persons who left do"
+    return [Failure("departures", demand, f"{count_words(n_failing, *cells)} not hold")]
 
 
 def _refuse_groups(cells: CellClasses, n_small: int, k: int, departures: str) -> list[Failure]:
@@ -131,7 +137,7 @@ def _refuse_groups(cells: CellClasses, n_small: int, k: int, departures: str) ->
     failures = []
     if n_small:
         demand = f"none, or at least {k} persons of each set of classes"
-        failures.append(Failure("departures", demand, f"{n_small:,} smaller groups"))
+        failures.append(Failure("departures", demand, count_words(n_small, "smaller group")))
     n_apart = sum(cells.count_torn(earlier) for earlier in range(len(cells.classes) - 1))
     if n_apart:
         demand = "every earlier class in one class"
@@ -153,10 +159,10 @@ def _refuse_stale(
     failures = []
     if n_wrong:
         demand = "rows of the release before"
-        failures.append(Failure("records held", demand, f"{n_wrong:,} others"))
+        failures.append(Failure("records held", demand, count_words(n_wrong, "other")))
     elif n_moved := count_moved(releases[-2], newest, cells):
         demand = "cells whose values are as they were"
-        failures.append(Failure("records held", demand, f"{n_moved:,} values changed"))
+        failures.append(Failure("records held", demand, f"{count_words(n_moved, 'value')} changed"))
     return failures
 
 

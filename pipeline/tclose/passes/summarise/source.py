@@ -23,6 +23,7 @@ from tclose.data.files.type_inference import TextCounts, has_texts, infer_type
 from tclose.errors import DataError
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Role
+from tclose.model.counted_words import count_words
 from tclose.model.input_pieces import Partition
 from tclose.passes.plan.class_sizes import choose_class_size
 from tclose.passes.plan.coarse_tree import sample_size
@@ -175,7 +176,7 @@ def _check_header_lines(
 
 
 def _count_records(n_records: int) -> str:
-    return "1 record has" if n_records == 1 else f"{n_records:,} records have"
+    return count_words(n_records, "record has", "records have")
 
 
 def find_ahead(

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from tclose.model.array_types import Int64
+from tclose.model.counted_words import count_words
 from tclose.model.distribution import Distribution
 from tclose.model.verification import (
     Achieved,
@@ -164,10 +165,12 @@ def decide(
         names, max_emds, checks.n_violating, checks.largest, strict=True
     ):
         if n_violating or not largest <= 1:
-            measured = f"{n_violating:,} classes above, the largest {largest:.6f}"
+            measured = (
+                f"{count_words(n_violating, 'class', 'classes')} above, the largest {largest:.6f}"
+            )
             failures.append(Failure(f"t of {name}", f"at most {float(limit):g}", measured))
         if n_changed.get(name, 0):
-            measured = f"{n_changed[name]:,} values with another count"
+            measured = f"{count_words(n_changed[name], 'value')} with another count"
             failures.append(Failure(f"distribution of {name}", "that of the table", measured))
     for requirement, achieved in zip(privacy_models.requirements, checks.models, strict=True):
         failures += _judge(requirement, achieved, checks.n_classes)
@@ -214,9 +217,8 @@ def _judge(requirement: PrivacyModel, achieved: Achieved, n_classes: int) -> lis
     if not achieved.n_failing:
         return []
     worst = _worst(requirement, achieved)
-    return [
-        Failure(what, parameters, f"{achieved.n_failing:,} classes fail, the worst has {worst:.6g}")
-    ]
+    failing = count_words(achieved.n_failing, "class fails", "classes fail")
+    return [Failure(what, parameters, f"{failing}, the worst has {worst:.6g}")]
 
 
 def _worst(requirement: PrivacyModel, achieved: Achieved) -> float:

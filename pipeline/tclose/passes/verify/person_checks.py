@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tclose.model.array_types import Int64
+from tclose.model.counted_words import count_words
 from tclose.model.verification import Failure, PersonAttribute, PersonTraces, PersonVerdict, Verdict
 from tclose.passes.persons.person_digest import WORD, digest_persons
 from tclose.passes.verify.size_counts import count_sizes, merge_sizes
@@ -85,7 +86,9 @@ class ExpectedPersons:
         ):
             if above or not largest <= 1:
                 what = f"t of {name} over persons"
-                finding = f"{above:,} classes above, the largest {largest:.6f}"
+                finding = (
+                    f"{count_words(above, 'class', 'classes')} above, the largest {largest:.6f}"
+                )
                 failures.append(Failure(what, f"at most {float(limit):g}", finding))
         mean = int((sizes * counts).sum()) / int(counts.sum())
         attributes = tuple(map(PersonAttribute, names, self.demand.limits, checks.largest))
@@ -102,7 +105,7 @@ class ExpectedPersons:
         if traces is None:
             finding = "the classes of persons were not counted"
         elif traces.n_several:
-            finding = f"{traces.n_several:,} persons in several classes"
+            finding = f"{count_words(traces.n_several, 'person')} in several classes"
         else:
             return []
         return [Failure("persons", "all records of a person in one class", finding)]

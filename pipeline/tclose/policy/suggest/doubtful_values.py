@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from tclose.data.files.text_formats import count_ahead, rewrite_texts
 from tclose.data.keys import MAX_DECIMAL_DIGITS, has_float_keys, is_text, plain_type
 from tclose.model.column_terms import Kind
+from tclose.model.counted_words import count_words
 from tclose.policy.suggest.column_profile import ColumnProfile
 
 _USUAL_ENCODINGS = ("cp1252", "latin-1")
@@ -37,7 +38,8 @@ def describe_refused(profile: ColumnProfile, column: pa.ChunkedArray) -> Iterato
         )
     n_odd = pc.sum(pc.invert(pc.is_finite(column))).as_py() if has_float_keys(dtype) else 0
     if n_odd:
-        yield f"{n_odd:,} NaN or infinite values, which a run refuses: correct them, or store nulls"
+        odd = count_words(n_odd, "NaN or infinite value")
+        yield f"{odd}, which a run refuses: correct them, or store nulls"
 
 
 def describe_centuries(profile: ColumnProfile, column: pa.ChunkedArray) -> Iterator[str]:
@@ -47,7 +49,8 @@ def describe_centuries(profile: ColumnProfile, column: pa.ChunkedArray) -> Itera
     n_ahead = count_ahead(column, profile.text_format, datetime.now(UTC).date())
     if n_ahead:
         yield (
-            f"{n_ahead:,} dates read as days to come, as years of two digits below 69 are of this "
+            f"{count_words(n_ahead, 'date reads as a day', 'dates read as days')} to come, as "
+            "years of two digits below 69 are of this "
             "century: write years with four digits in the data"
         )
 
@@ -88,7 +91,8 @@ def describe_garbled(profile: ColumnProfile, column: pa.ChunkedArray) -> Iterato
     n_garbled = sum(map(_is_garbled, foreign.to_pylist()))
     if n_garbled:
         yield (
-            f"{n_garbled:,} of {profile.n_distinct:,} values look like UTF-8 that was read in "
+            f"{n_garbled:,} of {profile.n_distinct:,} values "
+            f"{'looks' if n_garbled == 1 else 'look'} like UTF-8 that was read in "
             "another encoding: correct them, in CSV the bytes that are not UTF-8, and begin again"
         )
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tclose.model.counted_words import count_words
 from tclose.releases.manifest.figure_sections import About
 from tclose.releases.manifest.privacy_sections import PersonsResult, PrivacyModelResult
 from tclose.releases.manifest.public_manifest import Manifest
@@ -75,7 +76,8 @@ def _introduce(manifest: Manifest) -> str:
     )
     counts = (
         f"{manifest.records:,} records in {n_files:,} {title}file{'s' if n_files != 1 else ''} "
-        f"below `data/`. They form {classes.n_classes:,} classes of {classes.smallest:,} to "
+        f"below `data/`. They form {count_words(classes.n_classes, 'class', 'classes')} of "
+        f"{classes.smallest:,} to "
         f"{classes.largest:,} records, {classes.mean:.2f} on average; the records of a class "
         "share the values of all quasi-identifiers."
     )

@@ -5,6 +5,7 @@ Article 29 Working Party on anonymisation techniques. The words are our own. Wha
 is left to whoever signs.
 """
 
+from tclose.model.counted_words import count_words
 from tclose.releases.manifest.inside_sections import describe_found
 from tclose.releases.manifest.internal_manifest import InternalManifest
 from tclose.releases.manifest.privacy_sections import format_parameters
@@ -74,7 +75,7 @@ def list_indicators(manifest: InternalManifest) -> list[Row]:
     }
     if shown:
         of_columns = ", ".join(
-            f"{name} of {n:,} records ({100 * n / manifest.records:.3g} %)"
+            f"{name} of {count_words(n, 'record')} ({100 * n / manifest.records:.3g} %)"
             for name, n in shown.items()
         )
         inferred += f" Classes with one value alone show it to whoever finds them: {of_columns}."
@@ -125,13 +126,14 @@ def _name_others(manifest: InternalManifest) -> str:
         if held.stale:
             forgotten += (
                 f" Records of others who left, held with their last values: {held.stale:,}, for up "
-                f"to {held.stalest:,} releases."
+                f"to {count_words(held.stalest, 'release')}."
             )
         return (
-            f"Release {held.number:,} of series {held.series}: {len(held.releases):,} earlier ones "
-            f"are held together with it, in cells of {held.smallest_cell:,} persons at least; "
-            f"{held.leavers_exposed:,} of {held.leavers:,} who left are "
-            f"{describe_found(held.departures)}."
+            f"Release {held.number:,} of series {held.series}: "
+            f"{count_words(len(held.releases), 'earlier one is', 'earlier ones are')} "
+            f"held together with it, in cells of {held.smallest_cell:,} persons at least; "
+            f"{held.leavers_exposed:,} of {held.leavers:,} who left "
+            f"{'is' if held.leavers_exposed == 1 else 'are'} {describe_found(held.departures)}."
             f"{groups}{forgotten}"
         )
     if not manifest.same_input:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from tclose.model.counted_words import count_words
 from tclose.releases.composition.shared_persons import SKETCH_SIZE
 from tclose.releases.manifest.inside_sections import EarlierRelease, SeriesSection
 from tclose.releases.manifest.internal_manifest import InternalManifest
@@ -18,6 +19,8 @@ _HEAD = (
     "who left",
     "of these found",
 )
+_NOT_HERE = "of the release before is not", "of the release before are not"
+_HELD = "record of a person who left is held", "records of persons who left are held"
 
 
 def show_exposure(manifest: InternalManifest) -> str:
@@ -50,14 +53,14 @@ def _show_series(series: SeriesSection | None) -> Iterable[str]:
         "releases side by side, persons who are still there are among as many."
     )
     yield paragraph(
-        f"{series.newcomers:,} persons are new, {series.leavers:,} of the release before are not "
-        f"in this one. {_tell_exposed(series)} "
-        f"{series.left_out:,} records were left out so that cells hold"
+        f"{count_words(series.newcomers, 'person is', 'persons are')} new, "
+        f"{count_words(series.leavers, *_NOT_HERE)} in this one. {_tell_exposed(series)} "
+        f"{count_words(series.left_out, 'record was', 'records were')} left out so that cells hold"
         + (f", {series.forgotten:,} of them of persons forgotten on request" if series.forgotten
            else "")
         + ".",
-        f"{series.stale:,} records of persons who left are held as the release before had them, "
-        f"for up to {series.stalest:,} releases."
+        f"{count_words(series.stale, *_HELD)} as the release before had them, "
+        f"for up to {count_words(series.stalest, 'release')}."
         if series.stale
         else "No record of a person who left is held.",
     )  # fmt: skip

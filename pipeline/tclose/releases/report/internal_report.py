@@ -7,6 +7,7 @@ is in another copy of the page, outside of the release.
 
 from collections.abc import Iterable
 
+from tclose.model.counted_words import count_words
 from tclose.model.preparation import OF_CLASS
 from tclose.releases.manifest.figure_sections import Shares
 from tclose.releases.manifest.inside_sections import IntrusionSection
@@ -49,6 +50,7 @@ from tclose.releases.report.svg_charts import draw_pairs
 from tclose.releases.report.unique_records import show_uniques
 
 _MOST_FILES = 20
+_ONLY_LEFT = "value that lasts is the only one left", "values that last are the only one left"
 _SIGNED = ("Name", "Function", "Date", "Signature")
 
 
@@ -123,14 +125,15 @@ def _show_traces(manifest: InternalManifest) -> str:
         return ""
     if traces.by_classes is None:
         left = "".join(
-            f" Of {n:,} persons one {name} is left, if it lasts, those in one class with one value "
-            "among them."
+            f" Of {count_words(n, 'person')} one {name} is left, if it lasts, those in one class "
+            "with one value among them."
             for name, n in traces.one_value_left.items()
         )
         return paragraph(
-            f"{traces.in_several_classes:,} persons have records in several classes, and whoever "
-            "knows all of their quasi-identifiers knows which these are. By all of their classes, "
-            f"and the number of records in each, {traces.alone:,} persons are alone and "
+            f"{count_words(traces.in_several_classes, 'person has', 'persons have')} records in "
+            "several classes, and whoever knows all of their quasi-identifiers knows which these "
+            "are. By all of their classes, and the number of records in each, "
+            f"{count_words(traces.alone, 'person is', 'persons are')} alone and "
             f"{traces.below_k:,} among fewer than k. A value that is the same in all records of a "
             f"person is one that each of these classes has.{left} k and t of classes do not bound "
             "that; privacy.persons: together does for whoever does not know how many records a "
@@ -140,13 +143,14 @@ def _show_traces(manifest: InternalManifest) -> str:
     by_classes = sum(cells.one_value_left.values())
     by_number = sum(traces.one_value_left.values())
     return paragraph(
-        f"All records of a person have to be in one class: {traces.in_several_classes:,} persons "
-        f"have some in several. By their classes {cells.below_k:,} are among fewer than k persons, "
-        f"and {by_classes:,} values that last are the only one left. Whoever also knows how many "
-        f"records each person has can look for a value that is there as often: then "
-        f"{traces.below_k:,} persons are among fewer than k with as many, and {by_number:,} values "
-        "that last are the only one left. No class bounds that; a release with one record for each "
-        "person does."
+        "All records of a person have to be in one class: "
+        f"{count_words(traces.in_several_classes, 'person has', 'persons have')} some in several. "
+        f"By their classes {count_words(cells.below_k, 'is', 'are')} among fewer than k persons, "
+        f"and {count_words(by_classes, *_ONLY_LEFT)}. Whoever also knows how many records each "
+        "person has can look for a value that is there as often: then "
+        f"{count_words(traces.below_k, 'person is', 'persons are')} among fewer than k with as "
+        f"many, and {count_words(by_number, *_ONLY_LEFT)}. No class bounds that; a release with "
+        "one record for each person does."
     )
 
 

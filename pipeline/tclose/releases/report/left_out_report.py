@@ -44,19 +44,25 @@ def _say_why(manifest: InternalManifest, n_read: int) -> Iterator[str]:
     held = manifest.over_time
     if held is not None and held.left_out:
         yield (
-            f"{_count(held.left_out, n_read, 'more')} were left out, as too few of those who "
+            f"{_count(held.left_out, n_read, 'more')} {_were(held.left_out)} left out, as too few "
+            "of those who "
             "shared their earlier classes are still there, or as these are above a t."
         )
     if held is not None and held.stale:
         yield (
-            f"Beside these, {held.stale:,} of persons who left were held as the release before had "
-            "them."
+            f"Beside these, {held.stale:,} of persons who left {_were(held.stale)} held as the "
+            "release before had them."
         )
     if isolated:
         yield (
-            f"{_count(isolated, n_read, 'more')} were left out, as no others are near them by "
+            f"{_count(isolated, n_read, 'more')} {_were(isolated)} left out, as no others are near "
+            "them by "
             "their quasi-identifiers (suppress)."
         )
+
+
+def _were(n_records: int) -> str:
+    return "was" if n_records == 1 else "were"
 
 
 def _count(n_records: int, n_read: int, which: str) -> str:

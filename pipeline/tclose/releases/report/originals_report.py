@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from tclose.model.counted_words import count_words
 from tclose.releases.manifest.originals_section import (
     FrontierPoint,
     FrontierSection,
@@ -39,10 +40,12 @@ def _show_population(population: PopulationResult | None) -> Iterable[str]:
         "is in the data. Who is as near to a class as its own records could be in it: in "
         f"{looked_at} {population.of_classes:,} classes {population.smallest:,} persons at least "
         "(El Emam and Dankar 2008).",
-        f"{population.left_out:,} more persons lack a value, or have a category that no record has."
+        f"{count_words(population.left_out, 'more person lacks', 'more persons lack')} a value, or "
+        f"{'has' if population.left_out == 1 else 'have'} a category that no record has."
         if population.left_out
         else "",
-        f"In {population.below_k:,} classes they are fewer than k: the file lacks persons of the "
+        f"In {count_words(population.below_k, 'class', 'classes')} they are fewer than k: the file "
+        "lacks persons of the "
         "data, and its figures are no bound."
         if population.below_k
         else "",

@@ -7,6 +7,7 @@ release made again has the same bytes.
 from collections.abc import Iterator
 
 from tclose.model.column_terms import Role
+from tclose.model.counted_words import count_words
 from tclose.releases.manifest.dictionary import describe_other_records, on_one_line
 from tclose.releases.manifest.figure_sections import About, AttributeFigures, ReleaseFigures
 from tclose.releases.manifest.privacy_sections import Privacy, TResult, format_parameters
@@ -182,7 +183,8 @@ def _explain_t(name: str, of_attribute: AttributeFigures, t: TResult) -> list[st
 def _show_classes(manifest: Manifest, figures: ReleaseFigures) -> str:
     classes = manifest.classes
     intro = paragraph(
-        f"{manifest.records:,} records form {classes.n_classes:,} classes of "
+        f"{manifest.records:,} records form {count_words(classes.n_classes, 'class', 'classes')} "
+        "of "
         f"{classes.smallest:,} to {classes.largest:,} records, {classes.mean:.3g} on average."
     )
     caption = "Records in a class: share of the classes"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from itertools import pairwise
 
+from tclose.model.counted_words import count_words
 from tclose.releases.manifest.figure_sections import Shares
 from tclose.releases.manifest.inside_sections import SpecialUniquesSection
 from tclose.releases.manifest.internal_manifest import Analysis
@@ -48,7 +49,8 @@ def _say_what(uniques: SpecialUniquesSection) -> str:
         "record.",
         f"Looked for in {columns}, in sets of up to {_columns(len(uniques.by_size))}, among "
         f"{among}",
-        f"{uniques.unique:,} records ({_share(uniques.unique, uniques)}) are alone by all of them.",
+        f"{count_words(uniques.unique, 'record')} ({_share(uniques.unique, uniques)}) "
+        f"{'is' if uniques.unique == 1 else 'are'} alone by all of them.",
     )
 
 

@@ -139,8 +139,8 @@ BEFORE = {p: (p // 6, p % 3) for p in range(12)}
     ("departures", "after", "stale", "found"),
     [
         ("hold", BEFORE, {0: 1}, None),
-        ("hold", BEFORE, {0: 2}, "1 others"),  # she was not held before
-        ("hold", BEFORE | {12: (0, 0)}, {12: 1}, "1 others"),  # nor there
+        ("hold", BEFORE, {0: 2}, "1 other"),  # she was not held before
+        ("hold", BEFORE | {12: (0, 0)}, {12: 1}, "1 other"),  # nor there
         ("drop", BEFORE, {0: 1, 1: 1}, "2 others"),
         ("share", BEFORE, {0: 1, 1: 1}, "2 of 12"),
         ("hold", BEFORE | {2: (0, 9), 3: (0, 2)}, {0: 1}, "3 values changed"),

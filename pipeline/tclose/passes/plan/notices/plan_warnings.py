@@ -197,8 +197,9 @@ def _warn_of_categories(plan: Plan, table: TableSummary) -> Iterator[PlanWarning
         if rare:
             yield make_warning(
                 warning_kinds.RARE_VANISH,
-                f"column {name!r}: {len(rare):,} of {len(counts):,} categories have fewer than k = "
-                f"{plan.k} records each ({sum(rare):,} together), and each class releases one "
+                f"column {name!r}: {len(rare):,} of {len(counts):,} categories "
+                f"{'have' if rare[1:] else 'has'} fewer than k = {plan.k} records each "
+                f"({sum(rare):,} together), and each class releases one "
                 "value: they will hardly be seen",
                 [name],
             )
