@@ -53,6 +53,18 @@ def test_classes_that_are_too_small_for_a_larger_k_are_said(
     assert (said in str(refused.value)) == is_said
 
 
+@pytest.mark.parametrize("departures", ["hold", "drop"])
+def test_somebody_who_was_forgotten_is_the_reason_where_records_are_held(departures: str) -> None:
+    """Of whoever forgot a month ago, who runs the next release may not know."""
+    with pytest.raises(InfeasibleError, match="; begin a new series") as refused:
+        check_left_out(
+            [release_of(50, 50)], 60, 100, 0.98, settings_of(departures), has_forgotten=True
+        )
+    said = "somebody was forgotten in the release before: over it nobody who left is held"
+    assert (said in str(refused.value)) == (departures == "hold")
+    assert ("a smaller over_time.k" in str(refused.value)) == (departures == "drop")
+
+
 @pytest.mark.parametrize("departures", ["report", "drop"])
 def test_what_is_above_t_is_named(departures: str) -> None:
     """With what its values were, where they are others now; nothing is dropped for that."""

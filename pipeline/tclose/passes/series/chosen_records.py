@@ -90,12 +90,14 @@ class Choice:
 class _Records:
     """The records of a table beside the earlier releases of its window.
 
-    ``is_forgotten`` bool (n,): whose persons were forgotten in a register.
+    ``is_forgotten`` bool (n,): whose persons were forgotten in a register; ``in_last``: whether
+    somebody was in that of the release before, so that nobody is held.
     """
 
     table: LinkedTable
     earlier: Sequence[KnownRelease]
     is_forgotten: Bools
+    in_last: bool
     n_persons: int
 
 
@@ -137,6 +139,7 @@ def _read_records(workspace: Workspace, item: ChoiceInput) -> _Records:
         is_forgotten=find_forgotten(
             persons, workspace.file(FORGOTTEN_PERSONS, 0).read(), item.n_persons
         ),
+        in_last=bool(registered) and len(registered[-1].forgotten) > 0,
         n_persons=item.n_persons,
     )
 
@@ -145,9 +148,8 @@ def _find_departed(workspace: Workspace, item: ChoiceInput, records: _Records) -
     """The persons who left since the release before, where their records may be held."""
     if not item.may_hold:
         return NOBODY_LEFT
-    has_forgotten = len(workspace.load(REGISTERED)[-1].forgotten) > 0
     handed_out, before = workspace.file(HANDED_OUT, 0), records.earlier[-1]
-    return find_departed(handed_out, before, records.table, has_forgotten=has_forgotten)
+    return find_departed(handed_out, before, records.table, has_forgotten=records.in_last)
 
 
 def _choose(
@@ -170,7 +172,10 @@ def _choose(
     )
     left_out = ~is_kept[:n_records]
     above = partial(find_columns_above, table, earlier, cells, first, settings.k)
-    check_left_out(earlier, int(left_out.sum()), n_records, staying, settings, above)
+    n_left_out = int(left_out.sum())
+    check_left_out(
+        earlier, n_left_out, n_records, staying, settings, above, has_forgotten=records.in_last
+    )
     check_departures(earlier, cells, persons[is_kept], settings)
     return left_out, departed.take(is_kept[n_records:])
 

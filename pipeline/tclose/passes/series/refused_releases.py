@@ -81,6 +81,8 @@ def check_left_out(
     staying: float,
     settings: OverTimeSettings,
     find_above: Callable[[], Sequence[ColumnAbove]] = tuple,
+    *,
+    has_forgotten: bool = False,
 ) -> None:
     """Refuse a release that too much is left out of.
 
@@ -92,6 +94,7 @@ def check_left_out(
     window : the earlier releases that this one is held to
     staying : the share of the persons of the last one who are here
     find_above : finds the attributes in which earlier classes are above t in the new table
+    has_forgotten : whether somebody was forgotten in the last one, over which nobody is held then
 
     Raises
     ------
@@ -101,6 +104,13 @@ def check_left_out(
     most = MOST_DROPPED if settings.departures in {DROP, HOLD} else MOST_LEFT_OUT
     if n_left_out <= most * n_records:
         return
+    if has_forgotten and settings.departures == HOLD:
+        raise InfeasibleError(
+            f"privacy.over_time: {n_left_out:,} of {n_records:,} records would have to be left "
+            "out, as somebody was forgotten in the release before: over it nobody who left is "
+            "held, and of every class that too few have left all are left out; begin a new series, "
+            "which gives up what the releases of this one have together"
+        )
     n_in_small = max(_count_in_small(release, settings.k) for release in window)
     if 2 * n_in_small >= n_left_out:
         raise InfeasibleError(
