@@ -1,7 +1,11 @@
 """Rows of tables on a release together with the earlier ones of its series: internal figures."""
 
 from tclose.model.counted_words import count_words
-from tclose.releases.manifest.inside_sections import SeriesSection, describe_found
+from tclose.releases.manifest.inside_sections import (
+    SeriesSection,
+    describe_found,
+    explain_left_out,
+)
 
 
 def series_rows(series: SeriesSection | None) -> list[tuple[str, str]]:
@@ -23,10 +27,10 @@ def series_rows(series: SeriesSection | None) -> list[tuple[str, str]]:
             (f"  t of {name}", f"asked {t:g}, largest EMD of a cell {series.largest_emd[name]:.6f}")
             for name, t in series.t.items()
         ),
-        ("  left out", f"{count_words(series.left_out, 'record')}, so that cells hold"),
+        ("  left out", explain_left_out(series)),
         *([("  left", left)] if series.releases else []),
     ]
-    if series.departures == "unite":
+    if series.departures == "unite" and series.smallest_leaver_group:
         groups = f"{count_words(series.leaver_groups_below_k or 0, 'group')} below {series.k:,}"
         smallest = f"the smallest of {count_words(series.smallest_leaver_group or 0, 'person')}"
         rows.append(("  by subtraction", f"{groups}, {smallest}"))

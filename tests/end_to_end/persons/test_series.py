@@ -86,7 +86,7 @@ def test_figures_are_shown_inside(
     for line in (
         f"{said['cells']}, the smallest of {said['smallest_cell']} persons (asked {K})",
         f"asked {float(T):g}, largest EMD of a cell {said['largest_emd']['income']:.6f}",
-        f"{said['left_out']} records, so that cells hold",
+        f"{said['left_out']} records so that cells hold",
         f"{left} found by subtraction (report)",
     ):
         assert told.count(line) == 2, line

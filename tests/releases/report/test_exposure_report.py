@@ -20,6 +20,7 @@ from support.cases.people import (
 from tclose.releases.manifest.internal_manifest import InternalManifest
 from tclose.releases.report.exposure_report import show_exposure
 from tclose.releases.report.internal_report import write_internal_report
+from tclose.releases.report.left_out_report import show_left_out
 
 N_PERSONS, N_LEAVING = 200, 20
 ATTRIBUTES = {"id": "person", "age": QUASI, "sex": QUASI, "pay": CONFIDENTIAL}
@@ -115,6 +116,32 @@ def test_it_says_nothing_that_internal_manifests_do_not(held: list[Released]) ->
     values = set(people(N_PERSONS + 3 * N_LEAVING)["pay"].to_pylist())
     numbers = re.findall(r"(?<![\w,.])[\d,]+(?![\w.])", show_exposure(manifest))
     assert values.isdisjoint(int(n.replace(",", "")) for n in numbers if n.strip(","))
+
+
+@pytest.mark.parametrize(
+    ("departures", "left_out", "forgotten", "said", "unsaid"),
+    [
+        ("report", 7, 1, "6 more (2.9 %) were left out, as too few of those", "who would be found"),
+        ("report", 1, 1, "1 more (0.498 %) was left out, of persons who were forg", "as too few"),
+        ("drop", 7, 0, "as these are above a t, or as too few left these, who would", "forgotten"),
+    ],
+)
+def test_records_are_left_out_for_what_they_are(
+    held: list[Released], departures: str, left_out: int, forgotten: int, said: str, unsaid: str
+) -> None:
+    manifest = InternalManifest.model_validate(held[2].internal)
+    assert manifest.over_time is not None
+    changed = {"departures": departures, "left_out": left_out, "forgotten": forgotten}
+    over_time = manifest.over_time.model_copy(update=changed)
+    manifest = manifest.model_copy(update={"over_time": over_time})
+    n_read = (manifest.records_read or 0) + left_out
+    section = show_left_out(manifest)
+    assert said in section
+    assert unsaid not in section
+    assert f"{n_read} records were read" in section
+    page = re.sub(r"<[^>]+>", " ", write_internal_report(manifest))
+    assert re.search(rf"records read\s+{n_read}\s", page)
+    assert (f"{left_out} records so that" in page) == (not forgotten)
 
 
 def test_without_a_column_of_persons_it_is_not_known(tmp_path: Path) -> None:

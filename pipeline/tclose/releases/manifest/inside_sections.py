@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from tclose.model.counted_words import count_words
 from tclose.releases.manifest.sections import (
     AtMostOne,
     Count,
@@ -197,6 +198,17 @@ def describe_found(departures: str) -> str:
     Where classes are united, k of them are found together, and one only by a value of her own.
     """
     return "found by a value that lasts" if departures == "unite" else "found by subtraction"
+
+
+def explain_left_out(series: SeriesSection) -> str:
+    """Records that are left out of a release of a series, and why: in the words of one line."""
+    hides = series.departures in ("drop", "hold")
+    why = "so that cells hold and nobody who left is found" if hides else "so that cells hold"
+    others = series.left_out - series.forgotten
+    words = f"{count_words(others, 'record')} {why}"
+    if series.forgotten:
+        words += f", and {series.forgotten:,} of persons who were forgotten on request"
+    return words
 
 
 class EarlierRelease(Section):

@@ -4,7 +4,11 @@ from collections.abc import Iterable
 
 from tclose.model.counted_words import count_words
 from tclose.releases.composition.shared_persons import SKETCH_SIZE
-from tclose.releases.manifest.inside_sections import EarlierRelease, SeriesSection
+from tclose.releases.manifest.inside_sections import (
+    EarlierRelease,
+    SeriesSection,
+    explain_left_out,
+)
 from tclose.releases.manifest.internal_manifest import InternalManifest
 from tclose.releases.report.html_parts import data_table, paragraph, section
 
@@ -55,10 +59,7 @@ def _show_series(series: SeriesSection | None) -> Iterable[str]:
     yield paragraph(
         f"{count_words(series.newcomers, 'person is', 'persons are')} new, "
         f"{count_words(series.leavers, *_NOT_HERE)} in this one. {_tell_exposed(series)} "
-        f"{count_words(series.left_out, 'record was', 'records were')} left out so that cells hold"
-        + (f", {series.forgotten:,} of them of persons forgotten on request" if series.forgotten
-           else "")
-        + ".",
+        f"Left out: {explain_left_out(series)}.",
         f"{count_words(series.stale, *_HELD)} as the release before had them, "
         f"for up to {count_words(series.stalest, 'release')}."
         if series.stale

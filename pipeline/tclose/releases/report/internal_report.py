@@ -35,7 +35,7 @@ from tclose.releases.report.html_parts import (
 )
 from tclose.releases.report.identification_risk import measure_identification
 from tclose.releases.report.intrusion_report import show_intrusion
-from tclose.releases.report.left_out_report import show_left_out
+from tclose.releases.report.left_out_report import count_read, show_left_out
 from tclose.releases.report.originals_report import show_frontier_section, show_linkage
 from tclose.releases.report.page_style import style_release
 from tclose.releases.report.public_report import (
@@ -345,7 +345,7 @@ def _show_clauses(manifest: InternalManifest) -> str:
 def _show_provenance(manifest: InternalManifest) -> str:
     seconds = sum(manifest.seconds.values())
     pairs = [
-        ("records read", "-" if manifest.records_read is None else f"{manifest.records_read:,}"),
+        ("records read", "-" if manifest.records_read is None else f"{count_read(manifest):,}"),
         ("plan, SHA-256", (manifest.plan_sha256 or "")[:16]),
         ("made by", manifest.run.user or "unknown"),
         ("seconds", f"{seconds:,.3g}"),

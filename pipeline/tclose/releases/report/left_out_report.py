@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from tclose.model.preparation import OF_CLASS
+from tclose.releases.manifest.inside_sections import SeriesSection
 from tclose.releases.manifest.internal_manifest import InternalManifest
 from tclose.releases.report.html_parts import (
     bullets,
@@ -16,7 +17,7 @@ from tclose.releases.report.html_parts import (
 
 def show_left_out(manifest: InternalManifest) -> str:
     """Show how many records were left out and why, and what was done to values before."""
-    n_read = _count_read(manifest)
+    n_read = count_read(manifest)
     rows = [
         (name, f"{n:,}", format_share(n, n_read), became)
         for name, n, became in _list_gaps(manifest)
@@ -29,7 +30,7 @@ def show_left_out(manifest: InternalManifest) -> str:
     return section("dropped", "Records left out, values prepared", intro, table, treatments)
 
 
-def _count_read(manifest: InternalManifest) -> int:
+def count_read(manifest: InternalManifest) -> int:
     """Records that were read, with those left out for another reason than a missing value."""
     held_back = 0 if manifest.over_time is None else manifest.over_time.left_out
     return (manifest.records_read or 0) + held_back + (manifest.records_suppressed or 0)
@@ -42,12 +43,8 @@ def _say_why(manifest: InternalManifest, n_read: int) -> Iterator[str]:
         "missing value. A record can lack several."
     )
     held = manifest.over_time
-    if held is not None and held.left_out:
-        yield (
-            f"{_count(held.left_out, n_read, 'more')} {_were(held.left_out)} left out, as too few "
-            "of those who "
-            "shared their earlier classes are still there, or as these are above a t."
-        )
+    if held is not None:
+        yield from _say_held_back(held, n_read)
     if held is not None and held.stale:
         yield (
             f"Beside these, {held.stale:,} of persons who left {_were(held.stale)} held as the "
@@ -58,6 +55,23 @@ def _say_why(manifest: InternalManifest, n_read: int) -> Iterator[str]:
             f"{_count(isolated, n_read, 'more')} {_were(isolated)} left out, as no others are near "
             "them by "
             "their quasi-identifiers (suppress)."
+        )
+
+
+def _say_held_back(held: SeriesSection, n_read: int) -> Iterator[str]:
+    """Say what was left out for the releases of the series together, and for whoever asked."""
+    n_for_cells = held.left_out - held.forgotten
+    if n_for_cells:
+        too_few = ", or as too few left these, who would be found"
+        yield (
+            f"{_count(n_for_cells, n_read, 'more')} {_were(n_for_cells)} left out, as too few of "
+            "those who shared their earlier classes are still there, or as these are above a t"
+            f"{too_few if held.departures in ('drop', 'hold') else ''}."
+        )
+    if held.forgotten:
+        yield (
+            f"{_count(held.forgotten, n_read, 'more')} {_were(held.forgotten)} left out, of "
+            "persons who were forgotten on request."
         )
 
 
