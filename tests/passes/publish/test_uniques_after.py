@@ -29,7 +29,7 @@ def test_rows_of_whole_classes_are_looked_at(monkeypatch):
 @pytest.mark.parametrize("names", [["age"], ["age", "sex"]])
 def test_a_row_that_is_alone_is_refused_without_its_values(names):
     rows = batches([*AGES, 31_337], [*SEXES, "f"], 3)
-    with pytest.raises(VerificationError, match=r"^release: 1 of its rows are alone") as refused:
+    with pytest.raises(VerificationError, match=r"^release: 1 of its rows is alone") as refused:
         look_again(iter(rows), names, 2)
     assert "31" not in str(refused.value)
     assert look_again(iter(rows), ["sex"], 2).rows == 8

@@ -75,6 +75,15 @@ def test_persons_of_releases_that_are_not_held_together_are_counted(apart: list[
     assert [apart[0].folder.name in rows[1][0], apart[1].folder.name in rows[2][0]] == [True, True]
 
 
+def test_one_earlier_release_is_said_to_be_one(apart: list[Released]) -> None:
+    text, _ = read_section(apart[1])
+    one = (
+        "1 earlier release in the output folder is about some of this one's 200 persons and is not"
+    )
+    assert one in text
+    assert "It has 90 % of them" in text
+
+
 def test_the_first_release_has_nobody_of_earlier_ones(apart: list[Released]) -> None:
     text, rows = read_section(apart[0])
     assert "No other release in the output folder has persons of this one's 200." in text

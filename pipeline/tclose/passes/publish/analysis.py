@@ -10,6 +10,7 @@ from tclose.data.keys import plain_type
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Column
 from tclose.model.column_terms import Kind
+from tclose.model.counted_words import count_words
 from tclose.passes.microaggregate.losses import (
     Losses,
     compared_columns,
@@ -80,7 +81,10 @@ def _describe_categories(counts: Int64) -> SharesPair:
     labels = [f"number {i + 1} by frequency" for i in range(shown.shape[1])]
     if order.size > _COMMONEST:
         rest = counts[:, order[_COMMONEST:]].sum(axis=1, keepdims=True)
-        shown, labels = np.hstack([shown, rest]), [*labels, f"{order.size - _COMMONEST:,} others"]
+        shown, labels = (
+            np.hstack([shown, rest]),
+            [*labels, count_words(order.size - _COMMONEST, "other")],
+        )
     return _describe_shares(labels, shown)
 
 

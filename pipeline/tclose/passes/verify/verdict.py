@@ -9,6 +9,7 @@ from typing import Any
 
 from tclose.errors import VerificationError
 from tclose.methods.method import Method
+from tclose.model.counted_words import count_words
 from tclose.model.verification import PersonTraces, Verdict
 from tclose.passes.encode.wide_columns import WIDE, WIDE_ENDS, WIDE_SIZES
 from tclose.passes.microaggregate.aggregate_task import (
@@ -125,10 +126,10 @@ def _judge_series(context: PassContext, verdict: Verdict, n_classes: Sequence[in
     settings = context.run.policy.privacy.over_time
     assert settings is not None  # or there would be no series
     context.progress.info(
-        f"  cells over {len(series[0].window.releases) + 1} releases: {judged.n_cells:,}, the "
-        f"smallest of {judged.smallest:,} persons; records left out: {series[0].n_left_out:,}; "
-        f"persons who left: {judged.n_leavers:,}, {describe_found(settings.departures)}: "
-        f"{judged.n_exposed:,}"
+        f"  cells over {count_words(len(series[0].window.releases) + 1, 'release')}: "
+        f"{judged.n_cells:,}, the smallest of {judged.smallest:,} persons; "
+        f"records left out: {series[0].n_left_out:,}; persons who left: {judged.n_leavers:,}, "
+        f"{describe_found(settings.departures)}: {judged.n_exposed:,}"
         + (f"; records held of others who left: {judged.n_stale:,}" if judged.n_stale else "")
     )
     return replace(verdict, failures=(*verdict.failures, *judged.failures))

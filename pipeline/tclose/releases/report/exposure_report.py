@@ -91,21 +91,22 @@ def _show_others(manifest: InternalManifest) -> Iterable[str]:
             f"No other release in the output folder has persons of this one's {exposure.persons:,}."
         )
         return
+    n_apart, more = max(1, len(apart)), "At least " if exposure.more else ""
+    is_one = n_apart == 1 and not more
     share = "" if exposure.largest_share is None else (
-        f" One of them has {100 * exposure.largest_share:.3g} % of them, by estimate from "
-        "sketches."
+        f" {'It' if is_one else 'One of them'} has {100 * exposure.largest_share:.3g} % of them, "
+        "by estimate from sketches."
     )  # fmt: skip
-    at_least = "At least " if exposure.more else ""
-    count = f"{at_least}{max(1, len(apart)):,}"
     past = (
         ""
         if manifest.over_time is None
         else f", but for those of series {manifest.over_time.series}, which its window has left"
     )
     yield paragraph(
-        f"{count} earlier releases in the output folder are about some of "
-        f"this one's {exposure.persons:,} persons and are not held together with it.{share} Their "
-        f"classes were made without regard to each other{past}, so that whoever has two can find "
+        f"{more}{count_words(n_apart, 'earlier release')} in the output folder "
+        f"{'is' if is_one else 'are'} about some of this one's {exposure.persons:,} persons and "
+        f"{'is' if is_one else 'are'} not held together with it.{share} Their classes were made "
+        f"without regard to each other{past}, so that whoever has two can find "
         f"persons among fewer than k = {k:,}; tclose attack measures how many."
     )
 
