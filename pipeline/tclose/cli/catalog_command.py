@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tclose.errors import OutputError, UsageError
-from tclose.model.counted_words import count_words
 
 if TYPE_CHECKING:
     from tclose.data.places.locations import Location
@@ -153,6 +152,7 @@ def _prune(arguments: argparse.Namespace) -> tuple[str, int]:
 
 
 def _site(arguments: argparse.Namespace) -> tuple[str, int]:
+    from tclose.model.counted_words import count_words
     from tclose.releases.site.write_site import write_site
 
     site = write_site(arguments.place, arguments.out)

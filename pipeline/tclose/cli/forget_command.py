@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from tclose.cli.command_parser import add_as_of, add_overrides, add_quiet
 from tclose.errors import UsageError
-from tclose.model.counted_words import count_words
 
 if TYPE_CHECKING:
     from tclose.passes.series.forget_person import CellCounts, ForgottenPerson
@@ -57,6 +56,8 @@ def forget(arguments: argparse.Namespace, progress: "Progress") -> str:
 
 
 def _count_registers(releases: Sequence[str], series: str) -> str:
+    from tclose.model.counted_words import count_words
+
     return f"{count_words(len(releases), 'register')} of series {series!r}"
 
 
@@ -77,6 +78,8 @@ def _describe_guarantee(person: "ForgottenPerson", settings: "OverTimeSettings")
 
 def _describe_cell(cell: "CellCounts", settings: "OverTimeSettings") -> str:
     """Say what becomes of the others of her cell."""
+    from tclose.model.counted_words import count_words
+
     if cell.has_left:
         return ", as in the newest one"
     k, others, n = settings.k, cell.n_others, cell.n_forgotten
